@@ -47,41 +47,18 @@ LIBRARIES = "usr/lib/x86_64-linux-gnu"
 LOADER = "ld-linux-x86-64.so.2"
 
 
-@dataclass(frozen=True)
 class Rig:
     """Its folder, and what is in it."""
 
-    folder: Path
-
-    @property
-    def root(self) -> Path:
-        """Of a Debian in which the scheduler is built."""
-        return self.folder / "root"
-
-    @property
-    def kernel(self) -> Path:
-        return self.folder / "vmlinuz"
-
-    @property
-    def config(self) -> Path:
-        """Of the kernel: overlock-hostd reads it."""
-        return self.folder / "config"
-
-    @property
-    def version(self) -> Path:
-        return self.folder / "version"
-
-    @property
-    def programs(self) -> Path:
-        return self.folder / "programs"
-
-    @property
-    def initramfs(self) -> Path:
-        return self.folder / "initramfs.gz"
-
-    @property
-    def qemu(self) -> Path:
-        return self.folder / "qemu"
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.root = folder / "root"  # of a Debian in which the scheduler is built
+        self.kernel = folder / "vmlinuz"
+        self.config = folder / "config"  # of the kernel: overlock-hostd reads it
+        self.version = folder / "version"
+        self.programs = folder / "programs"
+        self.initramfs = folder / "initramfs.gz"
+        self.qemu = folder / "qemu"
 
 
 def rig(folder: Path | None) -> Rig:
