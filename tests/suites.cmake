@@ -62,7 +62,7 @@ suite(demo QUICK ALONE SECONDS 60
 	BUILD all
 	COMMAND "pytest tests/demo")
 
-suite(guest SECONDS 260
+suite(guest SECONDS 240
 	WHAT "every 4-byte lock in a Linux module: no warnings, no libc, TLS or floating point; mutants are refused; the kernel series applies; what a guest reads of its slices; how it gives a CPU away, and counts waiters; the modules of its loads build; virtual machines with a fake QEMU: start, communication, cleanup after every kind of end, answers as results; a real kernel if `overlock guest build` has built one"
 	PATHS include guest tests/guest/kernel chaos/guest.c chaos/guest.h python/overlock_tools/guest python/overlock_tools/bench tests/guest/command
 	NEEDS kernel-module guest
@@ -87,7 +87,7 @@ suite(agents SECONDS 100
 	BUILD all
 	COMMAND "pytest -rs tests/lab/agents")
 
-suite(lab SECONDS 260
+suite(lab SECONDS 320
 	WHAT "the client emitted for GenMC compiles alone and runs natively, for every lock; how its verdicts are read; guests in a nested host and under Xen, with a fake QEMU, apt and make; the papers' experiments, in the simulator and in guests, and how what they found is judged; overlock sched in a guest whose time is counted: ends of slices, the words of threads, liars, nice, a killed loader, each switch; a program and its page"
 	PATHS lab include sim profile/agent/service.c bench/sched_load.c lib/slices.c chaos/by.c python/overlock_tools/lab python/overlock_tools/guest python/overlock_tools/sim tests/lab
 	NEEDS clang bpf guest
