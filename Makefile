@@ -85,7 +85,7 @@ guest-test: guest ## boot that kernel and an instrumented one: locktorture, load
 guest-nested-test: ## test nested guests (KVM in a host that QEMU emulates): PV locks, steal time; 15 minutes
 	@$(MAKE) --no-print-directory guest ARGS="--accel nested"
 	@tools/setup test
-	@OVERLOCK_NESTED_TEST=1 .venv/bin/pytest tests/guest/command/test_real_nested.py
+	@OVERLOCK_NESTED_TEST=1 .venv/bin/pytest tests/lab/nested/test_real.py
 
 install: build ## install library, headers and man pages; DESTDIR= and PREFIX= as usual
 	@$(PYTHON) tools/man_pages.py $(BUILD)/man
@@ -205,14 +205,14 @@ aa: build ## test the statistics with 100 comparisons of equal and 5 % different
 # Another checker's opinion; its program is yours to bring. ARGS="--page docs/results/genmc.md"
 # renews the page's tables.
 .PHONY: genmc
-genmc: build ## check every lock, memory order and mutant of check/genmc with GENMC=PATH, at most two minutes each, into build/genmc
+genmc: build ## check every lock, memory order and mutant of lab/genmc with GENMC=PATH, at most two minutes each, into build/genmc
 	@mkdir -p $(BUILD)/genmc
-	@for lock in $$(sed -n 's|^\([a-z].*\):.*|\1|p' check/genmc/mutants.txt); do \
+	@for lock in $$(sed -n 's|^\([a-z].*\):.*|\1|p' lab/genmc/mutants.txt); do \
 		$(PYTHON) tests/mutant.py apply tests/check/mutants/$$lock.toml $(BUILD)/genmc/mutants || exit; done
 	@mutants=$$(awk -F '[: ]+' '/^[a-z]/ { for (i = 2; i <= NF; i++) print $$1 "=$(BUILD)/genmc/mutants/" $$i }' \
-		check/genmc/mutants.txt); set -e; \
+		lab/genmc/mutants.txt); set -e; \
 	for what in locks "mutants $$mutants" orders; do \
-		$(PYTHON) -m overlock_tools.check.genmc_run $$what --genmc "$(GENMC)" \
+		$(PYTHON) -m overlock_tools.lab.genmc.run $$what --genmc "$(GENMC)" \
 			--json $(BUILD)/genmc/$${what%% *}.json $(ARGS); done
 
 # Exit codes 3 and 4 say that something was not exhausted or reached, and so do tables. What was exhausted is cached.

@@ -62,12 +62,12 @@ suite(demo QUICK ALONE SECONDS 60
 	BUILD all
 	COMMAND "pytest tests/demo")
 
-suite(guest SECONDS 440
-	WHAT "every 4-byte lock in a Linux module: no warnings, no libc, TLS or floating point; mutants are refused; the kernel series applies; what a guest reads of its slices; how it gives a CPU away, and counts waiters; the modules of its loads build; virtual machines with a fake QEMU: start, communication, cleanup after every kind of end, answers as results; a real kernel if `overlock guest build` has built one; overlock sched in a guest whose time is counted: ends of slices, the words of threads, liars, nice, a killed loader, each switch; a program and its page"
-	PATHS include guest tests/guest/kernel chaos/guest.c chaos/guest.h python/overlock_tools/guest python/overlock_tools/bench tests/guest/command lab/sched lab/slices/programs.c profile/agent/service.c lab/slices/thread.c lab/slices/times.c bench/sched_load.c lib/slices.c chaos/by.c tests/lab/sched
-	NEEDS kernel-module bpf guest
+suite(guest SECONDS 240
+	WHAT "every 4-byte lock in a Linux module: no warnings, no libc, TLS or floating point; mutants are refused; the kernel series applies; what a guest reads of its slices; how it gives a CPU away, and counts waiters; the modules of its loads build; virtual machines with a fake QEMU: start, communication, cleanup after every kind of end, answers as results; a real kernel if `overlock guest build` has built one"
+	PATHS include guest tests/guest/kernel chaos/guest.c chaos/guest.h python/overlock_tools/guest python/overlock_tools/bench tests/guest/command
+	NEEDS kernel-module guest
 	BUILD all
-	COMMAND "pytest -rs tests/guest/kernel/test_module.py tests/guest/kernel/test_loads.py tests/guest/kernel/test_series.py tests/guest/kernel/test_slices.py tests/guest/kernel/test_waits.py tests/guest/command tests/lab/sched tests/lab/sched/test_build.py")
+	COMMAND "pytest -rs tests/guest/kernel/test_module.py tests/guest/kernel/test_loads.py tests/guest/kernel/test_series.py tests/guest/kernel/test_tiny.py tests/guest/command")
 
 suite(guest-long LONG SECONDS 240 PARTS 4
 	WHAT "the module's self-test in Debian's kernel under QEMU; a lock without mutual exclusion fails; quotas of cgroup v2 from five places in Debian's kernel under QEMU"
@@ -86,6 +86,13 @@ suite(agents SECONDS 100
 	NEEDS bpf clang
 	BUILD all
 	COMMAND "pytest -rs tests/lab/agents")
+
+suite(lab SECONDS 320
+	WHAT "the client emitted for GenMC compiles alone and runs natively, for every lock; how its verdicts are read; guests in a nested host and under Xen, with a fake QEMU, apt and make; the papers' experiments, in the simulator and in guests, and how what they found is judged; overlock sched in a guest whose time is counted: ends of slices, the words of threads, liars, nice, a killed loader, each switch; a program and its page"
+	PATHS lab include sim profile/agent/service.c bench/sched_load.c lib/slices.c chaos/by.c python/overlock_tools/lab python/overlock_tools/guest python/overlock_tools/sim tests/lab
+	NEEDS clang bpf guest
+	BUILD all
+	COMMAND "pytest -rs tests/lab --ignore tests/lab/agents")
 
 # Its real-time threads take all CPUs, and a group must be able to use up its quota.
 suite(profile ALONE SECONDS 240
@@ -163,11 +170,10 @@ suite(check-heavy LONG ALONE SECONDS 14400 PARTS 48
 	COMMAND "tests/check/exhaust --heavy")
 
 suite(check-proofs SECONDS 190
-	WHAT "ticket locks and rota for any number of contexts: invariants hold, broken models and invariants fail, and the checker's executions are steps of the models; the client emitted for another checker compiles alone and runs natively, for every lock"
-	PATHS check tests/check/proofs include/overlock python/overlock_tools/check tests/lab/genmc
-	NEEDS clang
+	WHAT "ticket locks and rota for any number of contexts: invariants hold, broken models and invariants fail, and the checker's executions are steps of the models"
+	PATHS check tests/check/proofs include/overlock python/overlock_tools/check
 	BUILD all
-	COMMAND "pytest -rs tests/check/proofs tests/lab/genmc")
+	COMMAND "pytest -rs tests/check/proofs")
 
 suite(search SECONDS 225
 	WHAT "the checker's reduced search against plain enumeration: random programs with every kind of wait, under every model and adversary; every lock in every scenario; Long's inode list on the checker's transactions: 200 000 sections by two contexts, the list verified, commits counted; the same with transactions that read the lock word; transactions in the checker, under SC and TSO: guarantees, endings, an elided counter; outcomes of random programs against plain enumeration; litmus tests under SC, TSO and C11: the literature's verdicts, all outcomes against plain enumeration and an oracle, random programs; faulty models are detected; errors in .litmus files; every mutant of the reduced search loses an outcome of the same programs"

@@ -19,7 +19,7 @@ from typing import Any
 
 import kept_json
 from lock_pages import table
-from overlock_tools.sim.papers import Verdict, number, why
+from overlock_tools.lab.papers.simulated.claims import Verdict, number, why
 
 TOP = Path(__file__).resolve().parent.parent
 FILE = TOP / "docs/measured/simulator_papers.json"

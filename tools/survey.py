@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Makes the tables of docs/survey.md and docs/results/survey.md: programs with locks of their own.
 
-docs/survey.toml has the programs. tools/survey.py PATH... updates docs/measured/survey.json with
-the folders of `overlock apps run`: for each program, situation and lock the median rate with the
-fewest threads and, for more threads, the rate and the CPU time for a unit of work, both relative to
-that. tools/survey.py --apps prints the programs that are installed; `make survey` measures them.
+lab/survey/programs.toml has the programs. tools/survey.py PATH... updates docs/measured/survey.json
+with the folders of `overlock apps run`: for each program, situation and lock the median rate with
+the fewest threads and, for more threads, the rate and the CPU time for a unit of work, both
+relative to that. tools/survey.py --apps prints the installed programs; `make survey` measures them.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from overlock_tools.core.model.results import Result, from_file
 from overlock_tools.core.system.errors import Fail
 
 TOP = Path(__file__).resolve().parent.parent
-PROGRAMS = TOP / "docs/survey.toml"
+PROGRAMS = TOP / "lab/survey/programs.toml"
 FILE = TOP / "docs/measured/survey.json"
 NOTHING = "nothing"
 RUN = "overlock apps run "

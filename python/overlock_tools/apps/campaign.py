@@ -137,15 +137,9 @@ def _measured(
 
 
 def _introduce(parts: Sequence[campaign.Part], out: Console) -> None:
-    out.print(machine.headline(machine.facts()))
-    cells, seconds = sum(p.job.to_do for p in parts), sum(p.seconds for p in parts)
-    first = parts[0].job.plan
-    out.print(
-        f"{len(parts)} program{'' if len(parts) == 1 else 's'}, {len(first.variants)} locks, "
-        f"{first.rounds} rounds: {cells} cells of {first.seconds:g} s, "
-        f"about {plan.in_words(seconds)} if none collapses",
-        highlight=False,
-    )
+    programs = f"{len(parts)} program{'' if len(parts) == 1 else 's'}"
+    cells = f"cells of {parts[0].job.plan.seconds:g} s"
+    campaign.introduce_all(parts, programs, cells, out)
 
 
 def show(result: Result, out: Console) -> None:

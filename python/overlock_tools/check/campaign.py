@@ -16,7 +16,6 @@ from overlock_tools.check import (
     capabilities,
     display,
     document,
-    genmc,
     perfetto,
     plan,
     uncovered,
@@ -246,10 +245,7 @@ def weakening_code(judged: Sequence[Judged]) -> int:
 
 
 def run(options: Mapping[str, Any]) -> int:
-    """What the options ask for: a list, a client, a replay, a weakening, or checks."""
-    if options["emit"]:
-        print(genmc.emit(options["emit"][1]), end="", flush=True)
-        return 0
+    """What the options ask for: a list, a replay, a weakening, or checks."""
     if options["listing"]:
         display.listing(console(), capabilities.load())
         return 0

@@ -16,7 +16,6 @@ from overlock_tools.guest import vm
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.vm import Spec
 
-CHOICES = ("auto", "kvm", "tcg", "nested", "xen")
 # A kernel that boots at all under KVM does so in a second or two.
 TRY_SECONDS = 20.0
 TOLD_LETTERS = 110

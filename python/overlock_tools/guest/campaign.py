@@ -15,17 +15,13 @@ from rich.console import Console
 from overlock_tools.bench import campaign
 from overlock_tools.bench.conditions.base import ended_in_order
 from overlock_tools.bench.rounds import Job
-from overlock_tools.core.model import defs, plan
 from overlock_tools.core.model.plan import Plan
 from overlock_tools.core.model.results import Result
 from overlock_tools.core.system import files, machine
-from overlock_tools.core.system.errors import FAILED, INTERRUPTED, Fail
+from overlock_tools.core.system.errors import INTERRUPTED, Fail
 from overlock_tools.core.system.terminal import console as terminal
-from overlock_tools.guest import instruction_counts, loads, locks, nested, results, show, vm
+from overlock_tools.guest import instruction_counts, loads, locks, results, show, vm
 from overlock_tools.guest.executor import Rig
-from overlock_tools.guest.experiments.experiment import Experiment
-from overlock_tools.guest.experiments.experiment import Part as ExperimentPart
-from overlock_tools.guest.experiments.papers import EXPERIMENTS
 from overlock_tools.guest.hosts import HostSetup, prepared
 from overlock_tools.guest.results import Setting
 
@@ -49,8 +45,6 @@ def boot(options: dict[str, Any]) -> int:
                 guest = up.guests[0]
                 facts, seconds = guest.facts, guest.boot_seconds
                 agent = guest.agent.begun if guest.agent else {}
-    except vm.NoBoot as error:
-        raise Fail(str(error), FAILED) from error
     except KeyboardInterrupt:
         return INTERRUPTED
     out.print(f"lock in force: {show.in_force(facts)}", soft_wrap=True)
@@ -68,7 +62,7 @@ def boot(options: dict[str, Any]) -> int:
 def console(options: dict[str, Any]) -> int:
     lock = locks.checked(options["lock"])
     on = prepared(options)
-    if on.accel.name == nested.NAME:
+    if not on.hypervisor.has_console:
         raise Fail("a nested guest has no console; use another --accel, or `guest run`")
     spec = on.spec(lock, options["smp"])
     spec = replace(spec, words=(*spec.words, "loglevel=6"))
@@ -122,7 +116,7 @@ class Session:
 
 
 @contextmanager
-def _session(
+def opened(
     options: dict[str, Any], out: Console, wanted: Iterable[loads.Load]
 ) -> Iterator[Session]:
     with ended_in_order():
@@ -132,8 +126,7 @@ def _session(
         out.print(text, soft_wrap=True)
 
     with on.boots(list(wanted)) as booted:
-        tries = vm.TRIES if on.accel.name == nested.NAME else 1
-        yield Session(on, Rig(on.spec, on.where, tell, booted, tries))
+        yield Session(on, Rig(on.spec, on.where, tell, booted, on.hypervisor.tries))
 
 
 def variants(texts: Sequence[str], baseline: str) -> list[str]:
@@ -166,7 +159,7 @@ def run(options: dict[str, Any]) -> int:
     options |= {"pilot": False, "seed": campaign.seed(options)}
     try:
         chosen = variants(options["locks"], options["baseline"])
-        with _load(options, out) as load, _session(options, out, [load]) as session:
+        with _load(options, out) as load, opened(options, out, [load]) as session:
             planned = results.planned(load, options["vms"], [options["smp"]], chosen, options)
             job = session.job(load, planned, file)
             _introduce(job.result, job.to_do, out)
@@ -218,10 +211,10 @@ def run_matrix(options: dict[str, Any]) -> int:
     if not wanted:
         raise Fail("--loads is empty; `overlock guest run --help` lists the loads")
     try:
-        with _session(options, out, [load for load, _ in wanted]) as session:
+        with opened(options, out, [load for load, _ in wanted]) as session:
             campaign.make(folder)
             parts = [_part(session, load, vms, asked[vms], chosen) for load, vms in wanted]
-            _introduce_all(parts, out)
+            introduce_all(parts, out)
             code = 0
             if any(part.job.to_do for part in parts):
                 warnings = campaign.quiet_enough(options["if_busy"], out)
@@ -242,15 +235,8 @@ def _part(
     return campaign.Part(session.job(load, planned, file), file, BOOT_AND_LEAD_SECONDS)
 
 
-def _introduce_all(parts: Sequence[campaign.Part], out: Console) -> None:
-    out.print(machine.headline(machine.facts()))
-    cells, seconds = sum(p.job.to_do for p in parts), sum(p.seconds for p in parts)
-    first = parts[0].job.plan
-    out.print(
-        f"{len(parts)} files, {len(first.variants)} locks, {first.rounds} rounds: {cells} cells, "
-        f"about {plan.in_words(seconds)} if none collapses",
-        highlight=False,
-    )
+def introduce_all(parts: Sequence[campaign.Part], out: Console) -> None:
+    campaign.introduce_all(parts, f"{len(parts)} files", "cells", out)
     for line in results.said(parts[0].job.result):
         out.print(line, soft_wrap=True, highlight=False)
 
@@ -274,67 +260,9 @@ def instructions(options: dict[str, Any]) -> int:
                 with vm.booted([spec], on.where, tell=out.print) as up:
                     found[lock] = instruction_counts.measured(up.guests[0])
                 out.print(f"{lock}: {found[lock].both}", highlight=False)
-    except vm.NoBoot as error:
-        raise Fail(str(error), FAILED) from error
     except KeyboardInterrupt:
         return INTERRUPTED
     show.pairs(found, options["baseline"], out)
     if file:
         files.write(file, instruction_counts.to_json(found))
     return 0
-
-
-# The papers'
-
-
-def list_papers() -> int:
-    out = terminal()
-    for name, experiment in EXPERIMENTS.items():
-        out.print(f"{name:<12} {experiment.paper} {experiment.figure}: {experiment.what}")
-    return 0
-
-
-def run_paper(name: str, options: dict[str, Any]) -> int:
-    """The parts of an experiment, a file each; the same command completes them."""
-    known = defs.known(EXPERIMENTS, name, "experiment", f"expected one of {', '.join(EXPERIMENTS)}")
-    out, folder = terminal(), options["output"]
-    options |= {"seed": campaign.seed(options), "parameters": (), "pilot": False}
-    options |= {"baseline": known.locks[0]}
-    for option in ("rounds", "seconds"):
-        options[option] = options[option] or getattr(known, option)
-    try:
-        with _session(options, out, [loads.known(part.load) for part in known.parts]) as session:
-            campaign.make(folder)
-            jobs = {part.name: _job_of(session, known, part, folder, name) for part in known.parts}
-            out.print(f"{known.paper} {known.figure}: {known.what}", style="bold")
-            _introduce_all(list(jobs.values()), out)
-            code = 0
-            if any(job.job.to_do for job in jobs.values()):
-                warnings = campaign.quiet_enough(options["if_busy"], out)
-                code = campaign.run_all(session.rig, list(jobs.values()), out, warnings, None)
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    results = {part: job.job.result for part, job in jobs.items()}
-    for result in results.values():
-        show.measures(result, known.columns, out)
-        if known.events:
-            show.counts(result, known.events, out)
-    show.claims(known, results, out)
-    return campaign.close(code, shlex.quote(str(folder)), out)
-
-
-def _job_of(
-    session: Session, known: Experiment, part: ExperimentPart, folder: Path, name: str
-) -> campaign.Part:
-    load, options = loads.known(part.load), session.on.options
-    vcpus = plan.parse_threads(options["vcpus"] or part.vcpus, session.on.where.cpus)
-    if most := [n for n in vcpus if n > MOST_VCPUS]:
-        raise Fail(f"--vcpus: a guest has at most {MOST_VCPUS} vCPUs, not {most[0]}")
-    chosen = [locks.checked(lock) for lock in known.locks]
-    planned = replace(
-        results.planned(load, part.vms, vcpus, chosen, options), statistic=known.statistic
-    )
-    file = folder / f"{name}-{part.name}.json"
-    return campaign.Part(
-        session.job(load, planned, file, part.parameters), file, BOOT_AND_LEAD_SECONDS
-    )

@@ -6,6 +6,7 @@ Few systems list the sources, so they are listed for this once, in a folder of o
 
 import subprocess
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from overlock_tools.core.system.errors import MISSING, Fail, last_line
@@ -15,12 +16,24 @@ TARGETS = ("apt-get", "indextargets", "--format", "$(SITE) $(RELEASE) $(COMPONEN
 ONLY = "Created-By: Packages"
 
 
-def _said(command: list[str], folder: Path) -> tuple[str, str]:
+def apt(folder: Path, more: Mapping[str, object], program: str, *words: str) -> list[str]:
+    """With what apt knows kept in that folder, and sources from its sources.list alone."""
+    places = {
+        "Dir::Etc::SourceList": folder / "sources.list",
+        "Dir::Etc::SourceParts": "/dev/null",
+        "Dir::State::lists": folder / "lists",
+        **more,
+    }
+    options = [word for name, value in places.items() for word in ("-o", f"{name}={value}")]
+    return [program, "-q", *options, *words]
+
+
+def said(command: Sequence[str], folder: Path) -> tuple[str, str]:
     """What it printed; and why it failed, or nothing."""
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     except FileNotFoundError as error:
-        raise Fail("this system has no apt-get to fetch the source", MISSING) from error
+        raise Fail("this system has no apt-get to fetch packages", MISSING) from error
     return done.stdout, last_line(done.stderr) if done.returncode else ""
 
 
@@ -30,28 +43,21 @@ class Lists:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         (folder / "lists/partial").mkdir(parents=True)
-        found, why = _said([*TARGETS, ONLY], folder)
+        found, why = said([*TARGETS, ONLY], folder)
         if why or not found:
             raise Fail(f"apt reports no package sources: {why or 'none'}", MISSING)
         lines = dict.fromkeys(found.splitlines())
         (folder / "sources.list").write_text("".join(f"deb-src {line}\n" for line in lines))
         # Where one of several places has no sources, the others are heard all the same.
-        _said(self._apt("apt-get", "update"), folder)
+        said(self._apt("apt-get", "update"), folder)
 
     def _apt(self, program: str, *words: str) -> list[str]:
-        places = {
-            "Dir::Etc::SourceList": self._folder / "sources.list",
-            "Dir::Etc::SourceParts": "/dev/null",
-            "Dir::State::lists": self._folder / "lists",
-            "Dir::Cache::srcpkgcache": "",
-            "Dir::Cache::pkgcache": "",
-        }
-        options = [word for name, value in places.items() for word in ("-o", f"{name}={value}")]
-        return [program, "-q", *options, *words]
+        no_cache = {"Dir::Cache::srcpkgcache": "", "Dir::Cache::pkgcache": ""}
+        return apt(self._folder, no_cache, program, *words)
 
     def versions(self, package: str) -> list[str]:
         """The newest first."""
-        found, _ = _said(self._apt("apt-cache", "showsrc", package), self._folder)
+        found, _ = said(self._apt("apt-cache", "showsrc", package), self._folder)
         lines = (line.partition(": ") for line in found.splitlines())
         listed = {value for name, _, value in lines if name == "Version"}
         return sorted(listed, key=order, reverse=True)
@@ -59,7 +65,7 @@ class Lists:
     def unpacked(self, package: str, version: str, into: Path) -> str:
         """The source with Debian's own changes, in a folder below `into`; else why not."""
         words = ("source", "--only-source", f"{package}={version}")
-        return _said(self._apt("apt-get", *words), into)[1]
+        return said(self._apt("apt-get", *words), into)[1]
 
 
 def order(version: str) -> list[tuple[int, str]]:

@@ -2,32 +2,55 @@
 """What all guests of a session stand on: a kernel, CPUs, and a hypervisor."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from overlock_tools.core.system.errors import Fail, say
-from overlock_tools.guest import (
-    accel,
-    hypervisor,
-    locks,
-    nested,
-    paths,
-    placement,
-    programs,
-    vm,
-    xen,
-)
+from overlock_tools.guest import accel, locks, paths, placement, programs, vm
 from overlock_tools.guest.accel import Accel
+from overlock_tools.guest.build import Progress, Terms
 from overlock_tools.guest.executor import Boots
 from overlock_tools.guest.loads import Load
 from overlock_tools.guest.paths import Home
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.vm import Spec
 
-# What is built for guests that are not QEMU's alone, by --accel.
-MORE = {nested.NAME: hypervisor.build, xen.NAME: xen.build}
+
+class Hypervisor:
+    """What guests stand on that are not QEMU's alone. This one adds nothing to QEMU."""
+
+    tries = 1  # of a load; more where the machine beneath is not to be trusted
+    has_console = True
+
+    def build(self, guests: Home, terms: Terms, progress: Progress) -> None:
+        raise NotImplementedError
+
+    def accelerator(self, guests: Home, where: Placement, slice_ms: float | None) -> Accel:
+        """Or a line that says what is not built, or cannot be asked for."""
+        raise NotImplementedError
+
+    def home(self, guests: Home) -> Home:
+        """The guests' own kernel."""
+        return guests
+
+    def check(self, lock: str) -> None:
+        """Refuses one that its guests do not have."""
+
+    def spec(self, spec: Spec, on: "HostSetup") -> Spec:
+        """The same guest on it."""
+        return spec
+
+    @contextmanager
+    def boots(self, on: "HostSetup", needed: Sequence[Load]) -> Iterator[Boots]:
+        """How guests are booted, for these loads; what all of them need lasts as long."""
+        yield vm.booted
+
+
+QEMU = Hypervisor()
+# By --accel. The lab adds its own, which guests do not know.
+MORE: dict[str, Hypervisor] = {}
 
 
 @dataclass(frozen=True)
@@ -38,9 +61,13 @@ class HostSetup:
     accel: Accel
 
     @property
+    def hypervisor(self) -> Hypervisor:
+        return MORE.get(self.accel.name, QEMU)
+
+    @property
     def kernel(self) -> Home:
         """The guests' own."""
-        return xen.home(self.home) if self.accel.name == xen.NAME else self.home
+        return self.hypervisor.home(self.home)
 
     @property
     def is_seen(self) -> bool:
@@ -68,10 +95,9 @@ class HostSetup:
                 f"{name}: guests under {under} have no PV spinlocks; "
                 "give --accel kvm, nested or xen"
             )
-        if name == locks.TEST_AND_SET and under == xen.NAME:
-            raise Fail(f"{name}: Linux under Xen has no test-and-set; give --accel tcg or nested")
+        self.hypervisor.check(name)
 
-    def _initramfs(self, kernel: Home, needed: Sequence[Load]) -> Path:
+    def initramfs(self, kernel: Home, needed: Sequence[Load]) -> Path:
         parts = [load.part for load in needed if load.part]
         found = programs.with_parts(parts, kernel, self.options["pause"], say)
         for archive in [load.archive for load in needed if load.archive]:
@@ -85,7 +111,7 @@ class HostSetup:
         kernel = self.kernel_of(variant)
         spec = Spec(
             kernel=kernel.kernel(options["pause"]),
-            initramfs=self._initramfs(kernel, [load] if load else []),
+            initramfs=self.initramfs(kernel, [load] if load else []),
             smp=smp,
             memory_mb=max(vm.MEMORY_MB, load.memory_mb if load else 0),
             accel=self.accel.name,
@@ -95,22 +121,10 @@ class HostSetup:
             words=(*options["append"].split(), *locks.words_of(variant)),
             slice_page=options.get("slice_page", False),
         )
-        if self.accel.name == nested.NAME:
-            return nested.inside(spec)
-        if self.accel.name == xen.NAME:
-            return xen.under(spec, self.home, self.where, self.slice_ms)
-        return spec
+        return self.hypervisor.spec(spec, self)
 
-    @contextmanager
-    def boots(self, needed: Sequence[Load] = ()) -> Iterator[Boots]:
-        """How guests are booted, for these loads; what all of them need lasts as long."""
-        if self.accel.name != nested.NAME:
-            yield vm.booted
-            return
-        ns = None if self.slice_ms is None else round(self.slice_ms * 1e6)
-        packed = self._initramfs(self.home, needed)
-        with nested.nest(self.home, self.options["pause"], ns, packed) as nest:
-            yield nest.booted
+    def boots(self, needed: Sequence[Load] = ()) -> AbstractContextManager[Boots]:
+        return self.hypervisor.boots(self, needed)
 
 
 def prepared(options: dict[str, Any]) -> HostSetup:
@@ -128,11 +142,8 @@ def _accelerator(options: dict[str, Any], home: Home, where: Placement) -> Accel
         raise Fail(
             "--slice-page covers QEMU's threads, not the guests of a nested host; use --accel tcg"
         )
-    if asked == nested.NAME:
-        return nested.accelerator(home, where)
-    if asked == xen.NAME:
-        xen.tslice(options["host_slice"])
-        return xen.accelerator(home, where)
+    if asked in MORE:
+        return MORE[asked].accelerator(home, where, options["host_slice"])
     if options["host_slice"] is not None:
         raise Fail("--host-slice needs --accel nested or xen; add one of them")
     any_of_them = HostSetup(options, home, where, Accel("tcg", "")).spec(locks.NATIVE, 1)

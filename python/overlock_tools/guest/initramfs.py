@@ -2,15 +2,18 @@
 """A guest's files as the kernel unpacks them: a cpio archive of the kind `newc`, compressed."""
 
 import gzip
+import os
 import re
 import shutil
 import stat
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from overlock_tools.core.system.errors import MISSING, Fail
 
+Contents = dict[str, tuple[int, bytes]]
+PROGRAM, DATA = 0o755, 0o644
 TRAILER = "TRAILER!!!"
 
 
@@ -52,30 +55,36 @@ def program(name: str, package: str) -> Path:
     return Path(found)
 
 
-def libraries(path: Path) -> list[Path]:
-    """What the program is linked with, its loader included; none if it is static."""
-    listed = subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
+def libraries(path: Path, roots: Sequence[Path] = ()) -> list[Path]:
+    """What the program is linked with, its loader included; none if it is static. Below `roots` are
+    libraries that are not installed."""
+    folders = [root / part for part in ("usr/lib", "lib") for root in roots]
+    known = os.pathsep.join(str(folder / "x86_64-linux-gnu") for folder in folders)
+    environment = {**os.environ, "LD_LIBRARY_PATH": known}
+    listed = subprocess.run(
+        ["ldd", path], capture_output=True, text=True, check=False, env=environment
+    ).stdout
+    if missing := re.search(r"(\S+) => not found", listed):
+        raise Fail(f"{path.name} needs {missing[1]}, which is not here", MISSING)
     return [Path(word) for word in re.findall(r"(/\S+) \(0x", listed)]
 
 
-def with_libraries(path: Path) -> dict[str, tuple[int, bytes]]:
+def with_libraries(path: Path) -> Contents:
     """A program, and what it is linked with."""
-    found = {f"usr/bin/{path.name}": (0o755, path.read_bytes())}
-    for library in libraries(path):
-        found[str(library).lstrip("/")] = (0o755, library.read_bytes())
-    return found
+    found = {path: f"usr/bin/{path.name}"} | {one: str(one).lstrip("/") for one in libraries(path)}
+    return {name: (PROGRAM, one.read_bytes()) for one, name in found.items()}
 
 
 def contents(
     init: Path, loads: Iterable[Path], modules: Iterable[tuple[str, bytes]], extra: Iterable[Path]
-) -> dict[str, tuple[int, bytes]]:
+) -> Contents:
     """Busybox and /init, the scripts of the loads, modules by name, programs with libraries."""
     busybox = program("busybox", "busybox-static")
     if libraries(busybox):
         raise Fail(f"{busybox} is not static; install busybox-static instead of busybox", MISSING)
-    found = {"init": (0o755, init.read_bytes()), "bin/busybox": (0o755, busybox.read_bytes())}
-    found |= {f"loads/{path.name}": (0o755, path.read_bytes()) for path in loads}
-    found |= {f"modules/{name}": (0o644, data) for name, data in modules}
+    programs = {"init": init, "bin/busybox": busybox, **{f"loads/{one.name}": one for one in loads}}
+    found = {name: (PROGRAM, path.read_bytes()) for name, path in programs.items()}
+    found |= {f"modules/{name}": (DATA, data) for name, data in modules}
     for path in extra:
         found |= with_libraries(path)
     return found

@@ -126,7 +126,7 @@ def _queue(said: Mapping[str, Any]) -> dict[str, float]:
     return {"mean": said["queue_sum"] / seen, "max": said["queue_max"]} if seen else {}
 
 
-class Shape004(Loop):
+class TortureDice2019(Loop):
     name = "torture-dice2019"
     what = "locktorture of Dice & Kogan 2019: 20 steps of mt19937 inside, up to 400 outside"
     presets: ClassVar[Parameters] = {
@@ -401,7 +401,7 @@ LOADS: dict[str, Load] = {
     load.name: load
     for load in (
         Loop(),
-        Shape004(),
+        TortureDice2019(),
         Locktorture(),
         Hackbench(),
         Ebizzy(),

@@ -4,7 +4,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -39,20 +39,29 @@ def sources() -> Path:
     return top / "guest"
 
 
-def hypervisors() -> Path:
-    """The folder of what hosts get."""
-    return sources().parent / "lab/hypervisor"
-
-
-def digest_of_sources() -> str:
-    """Of all of this checkout that goes into a guest."""
+def digest_below(*folders: str) -> str:
+    """Of all files in these folders of the checkout."""
     top = sources().parent
     whole = hashlib.sha256()
-    for folder in ("guest", "include/overlock", "bench/workload"):
+    for folder in folders:
         for path in sorted((top / folder).rglob("*")):
             if path.is_file():
                 whole.update(f"{path.relative_to(top)}\0".encode() + path.read_bytes() + b"\0")
     return whole.hexdigest()
+
+
+def digest_of_sources() -> str:
+    """Of all of this checkout that goes into a guest."""
+    return digest_below("guest", "include/overlock", "bench/workload")
+
+
+def digest_of(files: Iterable[Path]) -> str:
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
+
+
+def patches(folder: str) -> list[Path]:
+    """Ours, to a source of others."""
+    return sorted((sources().parent / folder).glob("*.patch"))
 
 
 def is_of_other_sources(built: Mapping[str, Any]) -> bool:

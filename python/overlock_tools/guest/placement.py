@@ -48,6 +48,11 @@ class Placement:
         return len({cpu for pool in self.pools for cpu in pool})
 
     @property
+    def emulated(self) -> str:
+        cpus = "a CPU" if self.cpus == 1 else f"{self.cpus} CPUs"
+        return f"{cpus} that QEMU emulates"
+
+    @property
     def words(self) -> str:
         pools = "/".join(",".join(map(str, pool)) for pool in self.pools)
         kind = "each vCPU pinned to a CPU" if self.mode == "balanced" else "vCPUs free"

@@ -8,7 +8,6 @@ import copy
 import hashlib
 import os
 import random
-import re
 import shutil
 import subprocess
 import tempfile
@@ -20,11 +19,10 @@ from overlock_tools.bench import kernbench
 from overlock_tools.core.system import files
 from overlock_tools.core.system.errors import FAILED, MISSING, Fail, last_line
 from overlock_tools.guest import initramfs, paths
+from overlock_tools.guest.initramfs import DATA, PROGRAM, Contents
 from overlock_tools.guest.packages import Packages, Tell
 from overlock_tools.guest.paths import Home
 
-Contents = dict[str, tuple[int, bytes]]
-PROGRAM, DATA = 0o755, 0o644
 RANDOM_BYTES = 1 << 20
 LIBRARIES = "usr/lib/overlock"  # of fetched packages; the guest's loader is told
 
@@ -59,19 +57,10 @@ dynamic_shared_memory_type = mmap
 
 def linked(program: Path, roots: Sequence[Path] = ()) -> Contents:
     """The libraries that a program needs, fetched ones among them."""
-    folders = [root / "usr/lib/x86_64-linux-gnu" for root in roots]
-    folders += [root / "lib/x86_64-linux-gnu" for root in roots]
-    environment = {**os.environ, "LD_LIBRARY_PATH": os.pathsep.join(map(str, folders))}
-    listed = subprocess.run(
-        ["ldd", program], capture_output=True, text=True, check=False, env=environment
-    ).stdout
-    if missing := re.search(r"(\S+) => not found", listed):
-        raise Fail(f"{program.name} needs {missing[1]}, which is not here", MISSING)
     found: Contents = {}
-    for word in re.findall(r"(/\S+) \(0x", listed):
-        path = Path(word)
+    for path in initramfs.libraries(program, roots):
         ours = any(path.is_relative_to(root) for root in roots)
-        name = f"{LIBRARIES}/{path.name}" if ours else word.lstrip("/")
+        name = f"{LIBRARIES}/{path.name}" if ours else str(path).lstrip("/")
         found[name] = (PROGRAM, path.read_bytes())
     return found
 
@@ -246,7 +235,7 @@ def _digest() -> str:
     """Of what makes parts: they are made again when it changes."""
     sources = [Path(__file__), Path(kernbench.__file__)]
     sources += sorted((paths.sources() / "loads/programs").iterdir())
-    return _short(b"\0".join(path.read_bytes() for path in sources))
+    return paths.digest_of(sources)[:12]
 
 
 def _without(folder: Path, pattern: str, keep: Path) -> None:

@@ -68,12 +68,7 @@ def load(path: Path, out: Console) -> Iterator[Replay]:
     """With the archive that takes the plan into guests, which is gone afterwards."""
     trace = traces.read(path)
     made = plan.awake_inside(plan.of(trace))
-    out.print(
-        f"{path}: {trace.program}, {len(made.ops)} threads, {len(made.locks)} locks, "
-        f"{trace.duration_ns / 1e9:.3g} s",
-        highlight=False,
-    )
-    for line in made.told():
+    for line in plan.introduction(path, trace, made):
         out.print(line, highlight=False)
     packed = plan.packed(made)
     found = Replay(path, made, compare.recorded(trace, made))

@@ -2,7 +2,7 @@
 """What the guest commands say on a terminal, and in a log."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,13 +12,10 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
-from overlock_tools.core.analyze import ministat, paper_claims
-from overlock_tools.core.model import paper_settings, plan, quantities, stats
-from overlock_tools.core.model.measures import MEASURES, Measure
+from overlock_tools.core.model import plan, quantities
 from overlock_tools.core.model.results import Result
 from overlock_tools.guest import results
 from overlock_tools.guest.build import Progress
-from overlock_tools.guest.experiments.experiment import SMALLER, Experiment
 from overlock_tools.guest.instruction_counts import Pair
 
 LINE_SECONDS = 20.0
@@ -59,85 +56,35 @@ class Compiling:
         self.bar = None
 
 
+def table_of_locks(*headings: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("lock", no_wrap=True)
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
 def rates(result: Result, out: Console) -> None:
     """Locks by rigs: the median, and from the least to the most of the rounds."""
     guests = int(result.parameters["guests"])
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("lock", no_wrap=True)
-    for vcpus in result.threads:
-        table.add_column(f"{guests}×{vcpus}", justify="right", no_wrap=True)
-    table.add_column("least/most of a vCPU", justify="right", no_wrap=True)
+    rigs = (f"{guests}×{vcpus}" for vcpus in result.threads)
+    table = table_of_locks(*rigs, "least/most of a vCPU")
     for variant in result.variants:
         table.add_row(
-            variant, *(_cell(result, variant, n) for n in result.threads), _even(result, variant)
+            variant, *(cell(result, variant, n) for n in result.threads), _even(result, variant)
         )
     out.print(Text(f"{result.title}, {result.unit} per second", style="bold"), table, "")
     for line in results.beyond(result):
         out.print(line, soft_wrap=True, highlight=False)
 
 
-def _cell(result: Result, variant: str, threads: int) -> str:
+def cell(result: Result, variant: str, threads: int) -> str:
     found = result.rates(variant, threads)
     if not found:
         return "·"
     bound = "< " if result.cut(variant, threads) else ""
     text = bound + quantities.si(result.median_rate(variant, threads)).strip()
     return f"{text} ({quantities.span(quantities.si(min(found)), quantities.si(max(found)))})"
-
-
-def measures(result: Result, names: Sequence[str], out: Console) -> None:
-    """Of each lock at each number of vCPUs, with the range of the rounds for rates."""
-    known = {measure.name: measure for measure in MEASURES}
-    guests = int(result.parameters["guests"])
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("lock", no_wrap=True)
-    for heading in ("rig", *(known[name].heading for name in names)):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for vcpus in result.threads:
-        for variant in result.variants:
-            if result.of(variant, vcpus):
-                cells = [_measured(result, known[name], variant, vcpus) for name in names]
-                table.add_row(variant, f"{guests}×{vcpus}", *cells)
-    out.print(Text(f"{result.title}; rate in {result.unit}", style="bold"), table, "")
-
-
-def _measured(result: Result, measure: Measure, variant: str, threads: int) -> str:
-    if measure.name == "rate":
-        return _cell(result, variant, threads)
-    return quantities.shown(measure, result.value(measure.name, variant, threads))
-
-
-def claims(experiment: Experiment, results: Mapping[str, Result], out: Console) -> None:
-    """What the paper says, and whether it is so here."""
-    for result in results.values():
-        if result.statistic == paper_settings.MINISTAT:
-            for text in ministat.compared(result):
-                out.print(text, highlight=False)
-    for part, claim in _claimed(experiment, results):
-        where = f"{paper_settings.CITED[claim.paper]}, {claim.figure}" + (
-            f", {part}" if part else ""
-        )
-        said = Text(f"{where}: {claim.sentence} [{claim.verdict}]", style="bold")
-        out.print(said, soft_wrap=True)
-        out.print(f"    {claim.reason}", soft_wrap=True, highlight=False)
-    slices = {str(r.native["slices_by"]) for r in results.values() if "slices_by" in r.native}
-    if slices:
-        out.print(f"Source of slice ends: {', '.join(sorted(slices))}.")
-    other = f"{experiment.otherwise}; {SMALLER}" if experiment.otherwise else SMALLER
-    out.print(f"Differences from the paper: {other}.", soft_wrap=True)
-
-
-def _claimed(
-    experiment: Experiment, results: Mapping[str, Result]
-) -> Iterator[tuple[str, paper_claims.Claim]]:
-    """Of all parts together, then of each by itself, as far as it was measured there."""
-    for claim in experiment.claims(results):
-        yield "", claim
-    for part, result in results.items():
-        for claim in paper_claims.claims(result):
-            ours = claim.paper == experiment.paper
-            if ours and claim.verdict != paper_claims.Verdict.NOT_MEASURED:
-                yield part, claim
 
 
 REPLAY: Mapping[str, Callable[[dict[str, Any]], str]] = {
@@ -154,10 +101,7 @@ REPLAY: Mapping[str, Callable[[dict[str, Any]], str]] = {
 
 def replays(result: Result, out: Console) -> None:
     """Each round of each lock beside what was recorded."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("lock", no_wrap=True)
-    for heading in REPLAY:
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = table_of_locks(*REPLAY)
     recorded = None
     for variant in result.variants:
         for cell in result.of(variant, result.threads[0]):
@@ -170,29 +114,9 @@ def replays(result: Result, out: Console) -> None:
         out.print(Text(title, style="bold"), table)
 
 
-def counts(result: Result, names: Sequence[str], out: Console) -> None:
-    """Events by themselves: the median of the rounds."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("lock", no_wrap=True)
-    for heading in ("vCPUs", *(name.lower() for name in names)):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for vcpus in result.threads:
-        for variant in result.variants:
-            cells = result.of(variant, vcpus)
-            found = [
-                stats.median([c.events.get(name, 0) for c in cells]) for name in names if cells
-            ]
-            if found:
-                table.add_row(variant, str(vcpus), *(quantities.plain(v).strip() for v in found))
-    out.print(Text("Counted, medians", style="bold"), table, "")
-
-
 def pairs(found: Mapping[str, Pair], baseline: str, out: Console) -> None:
     """Instructions of an uncontended spin_lock() and spin_unlock()."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("lock", no_wrap=True)
-    for heading in ("lock()", "unlock()", "both", f"÷ {baseline}"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = table_of_locks("lock()", "unlock()", "both", f"÷ {baseline}")
     for lock, pair in found.items():
         ratio = (
             quantities.factor(pair.both / found[baseline].both) + "×" if baseline in found else ""

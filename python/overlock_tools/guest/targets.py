@@ -35,8 +35,8 @@ def guests(options: dict[str, Any]) -> int:
 
     def make(terms: Terms, progress: Progress) -> str:
         known = building.build(home, terms, progress)
-        if options["accel"] in hosts.MORE:
-            hosts.MORE[options["accel"]](home, terms, progress)
+        if options["accel"]:
+            hosts.MORE[options["accel"]].build(home, terms, progress)
         return str(known["version"])
 
     if (made := _watched(options["jobs"], make)) is None:

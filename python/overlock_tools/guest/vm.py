@@ -51,8 +51,11 @@ def host_cpu(cpuinfo: str | None = None) -> str:
     return "host" if "arch_capabilities" in flags else "host,-arch-capabilities"
 
 
-class NoBoot(Exception):
+class NoBoot(Fail):
     """It did not come up; what its console said last."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, FAILED)
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,21 @@
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import TOP
+
 FAKE = Path(__file__).with_name("fake_qemu.py")
+Fake = Callable[[str], Path]
 
 
 @pytest.fixture
-def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
     """Puts it on the PATH, of that behaviour; gives the file in which it lists its process ids."""
 
     def install(behaviour: str = "good") -> Path:
@@ -70,3 +74,17 @@ def home(tmp_path: Path) -> Path:
 def alive(pids: Path) -> list[int]:
     """Of those that were ever started."""
     return [pid for pid in map(int, pids.read_text().split()) if Path(f"/proc/{pid}/stat").exists()]
+
+
+def begun(code: str, word: str) -> "subprocess.Popen[str]":
+    """A Python of ours that has said this."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(TOP / "python")},
+    )
+    assert child.stdout
+    assert child.stdout.readline() == f"{word}\n"
+    return child

@@ -136,7 +136,7 @@ def answer(line: str, lock: str, smp: int) -> str:
 
 
 def host(listening: socket.socket) -> None:
-    """Does what lab/hypervisor/kvm/loads/inner is told to."""
+    """Does what lab/nested/loads/inner is told to."""
     line, _ = listening.accept()
     inner: socket.socket | None = None
     line.sendall(f"{facts()}\ndone 0\n".encode())
@@ -204,8 +204,8 @@ def main() -> None:
     assert CONSOLE
     if BEHAVIOUR == "dead":
         sys.exit("qemu-system-x86_64: no such machine")
-    if "-accel kvm" in TEXT:
-        sys.exit("qemu-system-x86_64: no KVM for a fake")
+    if after("-accel") in {"kvm", "xen"}:
+        sys.exit(f"qemu-system-x86_64: no {after('-accel').upper()} for a fake")
     Path(CONSOLE[1]).write_text("[    0.1] Kernel panic - not syncing: a fake one\n")
     go = threading.Event()
     rig, qmp = server(RIG[1]), server(QMP[1])

@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: MIT
 """The build as far as it goes without a kernel: progress, errors, its end."""
 
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from overlock_tools.core.system.errors import Fail
-from overlock_tools.guest import build, deb, paths, source
+from overlock_tools.guest import build, deb, debsource, paths, source
 from overlock_tools.guest.build import Progress, Terms
 from tests.command import Overlock
-from tests.conftest import TOP
+from tests.guest.command.conftest import begun
 from tests.processes import HANG_S, until
 
 
@@ -54,15 +51,7 @@ from overlock_tools.bench.conditions.base import ended_in_order
 with ended_in_order():
     build.making([{make!r}], build.Progress(1), lambda _: print("begun", flush=True))
 """
-    ours = subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(TOP / "python")},
-    )
-    assert ours.stdout
-    assert ours.stdout.readline() == "begun\n"
+    ours = begun(code, "begun")
     ours.send_signal(signal.SIGTERM)
     ours.communicate(timeout=HANG_S)
     pids = list(map(int, (tmp_path / "pids").read_text().split()))
@@ -136,3 +125,9 @@ def test_a_configuration_is_for_packages_only(overlock: Overlock) -> None:
     done = overlock("guest", "build", "--config", "guest")
     assert done.returncode == 2
     assert "--config needs --deb" in done.stderr
+
+
+def test_newer_versions_come_first() -> None:
+    listed = ["4.17.5+72-g01140da4e8-1", "4.17.10-1", "4.17.7+13-g2445b30a44-0+deb12u1"]
+    ordered = sorted(listed, key=debsource.order, reverse=True)
+    assert [version.partition("+")[0] for version in ordered] == ["4.17.10-1", "4.17.7", "4.17.5"]

@@ -5,7 +5,6 @@ import gzip
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,9 +17,8 @@ from overlock_tools.guest.executor import Used
 from overlock_tools.guest.loads import Counters, Wrong
 from tests.command import Overlock
 from tests.conftest import TOP
+from tests.guest.command.conftest import Fake
 from tests.mutant import changed
-
-Fake = Callable[[str], Path]
 
 COUNTED = [
     "counter ACQUIRE 1000",
@@ -121,17 +119,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     broken = changed(text, ("records[middle] <= key", "records[middle] < key"))
     for name, source in (("ebizzy", text), ("broken", broken)):
         (folder / f"{name}.c").write_text(source)
-        command = [
-            "gcc",
-            "-O2",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-pthread",
-            "-o",
-            f"{folder}/{name}",
-        ]
-        subprocess.run([*command, f"{folder}/{name}.c"], check=True)
+        flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-pthread"]
+        subprocess.run(["gcc", *flags, "-o", folder / name, folder / f"{name}.c"], check=True)
     return folder
 
 
@@ -223,7 +212,7 @@ def test_a_part_is_made_once_and_follows_the_image(
 ) -> None:
     made = []
 
-    def make(_: packages.Packages) -> programs.Contents:
+    def make(_: packages.Packages) -> initramfs.Contents:
         made.append(1)
         return {"usr/bin/thing": (0o755, b"thing"), "empty/": (0o755, b"")}
 

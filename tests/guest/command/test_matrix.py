@@ -4,18 +4,15 @@
 import json
 import signal
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from overlock_tools.core.system.errors import Fail
-from overlock_tools.guest import campaign
+from overlock_tools.guest import campaign, locks
 from tests.command import COMMAND, Overlock
-from tests.guest.command.conftest import alive
+from tests.guest.command.conftest import Fake, alive
 from tests.processes import HANG_S, until
-
-Fake = Callable[[str], Path]
 
 
 def asked(home: Path, folder: Path, rigs: str) -> list[str]:
@@ -88,3 +85,27 @@ def test_it_goes_on_where_it_was_interrupted(
     assert whole["cells"][: len(kept)] == kept
     again = overlock(*command)
     assert "0 cells" in again.stdout
+
+
+def test_words_for_one_variant_only() -> None:
+    assert locks.checked("native@nopvspin") == "native@nopvspin"
+    assert locks.name_of("ticket@a=1@b") == "ticket"
+    assert locks.words_of("ticket@a=1@b") == ("a=1", "b")
+    for wrong in ("ticket@", "ticket@a b", "ticket@'", "ticket@=1"):
+        with pytest.raises(Fail, match="is not valid on a kernel's command line"):
+            locks.checked(wrong)
+    with pytest.raises(Fail, match="unknown 4-byte lock"):
+        locks.checked("tickt@nopvspin")
+
+
+def test_such_a_variant_is_a_row_of_its_own(
+    overlock: Overlock, fake: Fake, home: Path, tmp_path: Path
+) -> None:
+    fake("good")
+    asked = ("guest", "run", "--accel", "tcg", "--seconds", "0.1", "--dir", home, "--rounds", "1")
+    done = overlock(*asked, "--lock", "native@nopvspin,ticket", "--json", "r.json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "native@nopvspin is: native qspinlock" in done.stdout
+    body = json.loads((tmp_path / "r.json").read_text())
+    assert body["variants"] == ["native", "native@nopvspin", "ticket"]
+    assert set(body["native"]["in_force"]) == set(body["variants"])

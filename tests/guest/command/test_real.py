@@ -15,6 +15,7 @@ from overlock_tools.core.trace.format import ACQUIRE, RELEASE
 from overlock_tools.guest import paths
 from tests.command import Overlock
 from tests.core.trace.made_up import Step, made_up
+from tests.processes import HANG_S
 
 BUILT = paths.home().built()
 REQUIRED = os.environ.get("OVERLOCK_GUEST_TEST") == "1"
@@ -26,6 +27,13 @@ pytestmark = pytest.mark.skipif(
 LONG = pytest.mark.skipif(not REQUIRED, reason="`make guest-test` runs it, and takes minutes")
 RUN = ("guest", "run", "--smp", "2", "--rounds", "1")
 LIAR = Path(__file__).with_name("lying_hostd.py")
+
+
+def measured(overlock: Overlock, folder: Path, *asked: str, seconds: float = HANG_S) -> Any:
+    """The result of a run of one round."""
+    done = overlock(*RUN, *asked, "--json", "r.json", seconds=seconds)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads((folder / "r.json").read_text())
 
 
 def test_the_guest_says_which_lock_it_runs(overlock: Overlock) -> None:
@@ -43,9 +51,7 @@ def test_the_kernel_knows_what_a_lock_was_called(overlock: Overlock) -> None:
 
 def test_two_locks_under_locktorture(overlock: Overlock, tmp_path: Path) -> None:
     asked = ("--lock", "preemptable_ticket", "--baseline", "ticket", "--load", "locktorture")
-    done = overlock(*RUN, *asked, "--seconds", "5", "--json", "r.json")
-    assert done.returncode == 0, done.stdout + done.stderr
-    cells = json.loads((tmp_path / "r.json").read_text())["cells"]
+    cells = measured(overlock, tmp_path, *asked, "--seconds", "5")["cells"]
     assert {cell["variant"] for cell in cells} == {"ticket", "preemptable_ticket"}
     assert all(cell["work"] > 0 and not cell["wrong"] for cell in cells)
 
@@ -60,9 +66,7 @@ def test_busted_is_caught_by_the_loop(overlock: Overlock) -> None:
 @LONG
 def test_sections_are_as_long_as_they_were_asked_for(overlock: Overlock, tmp_path: Path) -> None:
     asked = ("--lock", "tas", "--baseline", "tas", "--parameter", "sections_cs=40000")
-    done = overlock(*RUN, *asked, "--seconds", "1", "--json", "r.json")
-    assert done.returncode == 0, done.stdout + done.stderr
-    (summary,) = json.loads((tmp_path / "r.json").read_text())["summary"]
+    (summary,) = measured(overlock, tmp_path, *asked, "--seconds", "1")["summary"]
     assert summary["measures"]["hold"] > 30_000  # ns; nothing shortens it, much can lengthen it
 
 
@@ -88,9 +92,7 @@ def lacking_for_slices() -> str:
 @pytest.mark.skipif(bool(lacking_for_slices()), reason=lacking_for_slices() or "-")
 def test_a_guest_takes_its_slice_page(overlock: Overlock, tmp_path: Path) -> None:
     asked = ("--lock", "i_spin", "--baseline", "i_spin", "--seconds", "1", "--slice-page")
-    done = overlock(*RUN, *asked, "--json", "r.json")
-    assert done.returncode == 0, done.stdout + done.stderr
-    told = json.loads((tmp_path / "r.json").read_text())["native"]["slices"]["i_spin"]
+    told = measured(overlock, tmp_path, *asked)["native"]["slices"]["i_spin"]
     assert told["begun"]["watching"] == 2
     assert told["ended"]["slices"] > 10
     assert told["ended"]["error_ns"]["count"]
@@ -113,9 +115,7 @@ def liar(hostd: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> Calla
 def looked_at(overlock: Overlock, folder: Path) -> tuple[dict[str, Any], float]:
     """What a counting kernel saw of its slices under i_spin, and how many ms they lasted."""
     asked = ("--variant", "counted", "--lock", "i_spin", "--baseline", "i_spin", "--slice-page")
-    done = overlock(*RUN, *asked, "--seconds", "2", "--json", "r.json")
-    assert done.returncode == 0, done.stdout + done.stderr
-    body = json.loads((folder / "r.json").read_text())
+    body = measured(overlock, folder, *asked, "--seconds", "2")
     found = body["native"]["slices"]["i_spin"]
     return found["looked"], found["ended"]["lasted_ms"]
 
@@ -147,9 +147,7 @@ def test_who_tells_may_be_stopped_half_way(
 def test_a_load_works_and_checks_itself(overlock: Overlock, tmp_path: Path, load: str) -> None:
     """Its programs are fetched where they are not installed."""
     asked = ("--lock", "tas", "--baseline", "tas", "--load", load, "--seconds", "2")
-    done = overlock(*RUN, *asked, "--json", "r.json", seconds=400)
-    assert done.returncode == 0, done.stdout + done.stderr
-    (cell,) = json.loads((tmp_path / "r.json").read_text())["cells"]
+    (cell,) = measured(overlock, tmp_path, *asked, seconds=400)["cells"]
     assert cell["work"] > 0
     assert not cell["wrong"]
     assert not cell["cut"]
@@ -195,10 +193,7 @@ def test_busted_is_caught_by_a_replay(overlock: Overlock, tmp_path: Path) -> Non
 def test_the_loop_counts_who_had_lost_its_cpu(overlock: Overlock, tmp_path: Path) -> None:
     """With four times as many vCPUs as CPUs somebody has; of a lock that is not ours, too."""
     asked = ("--lock", "tas", "--parameter", "preemptions=1", "--pool", "0", "--seconds", "2")
-    words = ("guest", "run", "--rounds", "1", "--smp", "4", *asked)
-    done = overlock(*words, "--json", "r.json")
-    assert done.returncode == 0, done.stdout + done.stderr
-    body = json.loads((tmp_path / "r.json").read_text())
+    body = measured(overlock, tmp_path, *asked, "--smp", "4")
     assert body["native"]["slices_by"] in {"gaps", "steal", "told"}
     for cell in body["cells"]:
         counted = cell["events"]

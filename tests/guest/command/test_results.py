@@ -3,7 +3,7 @@
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import jsonschema
@@ -16,15 +16,14 @@ from overlock_tools.core.model.results import Result
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.core.trace import format as traces
 from overlock_tools.core.trace.format import ACQUIRE, RELEASE
-from overlock_tools.guest import campaign, executor, loads, locks, results
+from overlock_tools.guest import campaign, executor, instruction_counts, loads, locks, results
 from overlock_tools.guest.executor import Died, Rig, Used
 from overlock_tools.guest.loads import Wrong
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.vm import Booted, Spec
 from tests.command import Overlock, schema
 from tests.core.trace.made_up import Step, made_up
-
-Fake = Callable[[str], Path]
+from tests.guest.command.conftest import Fake
 
 TORTURE = [
     "[    5.100000] spin_lock-torture:--- Start of test [debug]: nwriters_stress=2",
@@ -36,19 +35,14 @@ TORTURE = [
 
 
 def test_locktorture_counts_between_two_of_its_totals() -> None:
-    answer = loads.known("locktorture").answer(TORTURE)
+    load = loads.known("locktorture")
+    answer = load.answer(TORTURE)
     assert (answer.work, round(answer.seconds, 3)) == (4000, 2.0)
     assert not answer.wrong
-
-
-def test_locktorture_that_saw_exclusion_fail_is_wrong() -> None:
     failing = [*TORTURE[:-1], TORTURE[-1].replace("Fail: 0", "Fail: 7")]
-    assert "7 violations of exclusion" in loads.known("locktorture").answer(failing).wrong
-
-
-def test_locktorture_that_printed_nothing_is_no_answer() -> None:
+    assert "7 violations of exclusion" in load.answer(failing).wrong
     with pytest.raises(Wrong, match="printed 1 totals"):
-        loads.known("locktorture").answer(TORTURE[:2])
+        load.answer(TORTURE[:2])
 
 
 def test_hackbench_is_cut_with_a_bound_on_its_rate() -> None:
@@ -270,15 +264,17 @@ def test_the_kernel_s_own_lock_of_one_kind(
     assert shown.returncode == 0, shown.stderr
 
 
-def test_another_kind_than_was_asked_for_is_no_result(
-    overlock: Overlock, fake: Fake, home: Path
+@pytest.mark.parametrize(
+    ("lock", "words"), [("tas", "tas"), ("native_tas", "native_tas (native test-and-set)")]
+)
+def test_another_lock_than_was_asked_for_is_no_result(
+    overlock: Overlock, fake: Fake, home: Path, lock: str, words: str
 ) -> None:
     fake("other-lock")
-    asked = ("--lock", "native_tas", "--baseline", "native_tas", "--rounds", "1")
+    asked = ("--lock", lock, "--baseline", lock, "--rounds", "1")
     done = overlock(*RUN, "--dir", home, *asked)
     assert done.returncode == 1
-    wanted = "expected native_tas (native test-and-set), but the guest runs ticket"
-    assert wanted in done.stdout
+    assert f"expected {words}, but the guest runs ticket" in done.stdout
 
 
 def test_a_kind_that_the_hypervisor_cannot_have_is_refused(overlock: Overlock, home: Path) -> None:
@@ -299,3 +295,27 @@ def test_without_a_built_kernel_it_says_how_to_have_one(overlock: Overlock, tmp_
     assert done.returncode == 3
     assert "run `overlock guest build`" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_instructions_are_without_the_look_at_the_counter(
+    overlock: Overlock, fake: Fake, home: Path, tmp_path: Path
+) -> None:
+    fake("good")
+    asked = ("guest", "instructions", "--dir", home, "--lock", "ticket", "--json", "p.json")
+    done = overlock(*asked)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1.20×" in done.stdout  # 24 by 20
+    found = json.loads((tmp_path / "p.json").read_text())["instructions"]
+    assert found["ticket"] == {"lock": 15, "unlock": 9, "both": 24}
+    assert instruction_counts.of('{"lock": 5, "unlock": 4, "nothing": 2}').both == 5
+
+
+def test_a_guests_table_speaks_of_vcpus_and_fairness(
+    overlock: Overlock, fake: Fake, home: Path
+) -> None:
+    fake("good")
+    done = overlock(*RUN, "--dir", home, "--rounds", "2", "--smp", "4", "--lock", "tas")
+    assert done.returncode == 0, done.stderr
+    assert "4 vCPUs on" in done.stdout
+    assert "thread" not in done.stdout.split("Accel")[0].replace("one pinned thread per vCPU", "")
+    assert "min/max" in done.stdout

@@ -14,9 +14,8 @@ from overlock_tools.guest import slices, vm
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.vm import Spec
 from tests.command import Overlock
-from tests.guest.command.conftest import alive
+from tests.guest.command.conftest import Fake, alive
 
-Fake = Callable[[str], Path]
 Agent = Callable[..., Path]
 HERE = Placement("free", (tuple(sorted(os.sched_getaffinity(0))),))
 SHARED = Path(slices.SHARED)

@@ -4,8 +4,6 @@
 import os
 import signal
 import subprocess
-import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,11 +14,9 @@ from overlock_tools.guest import accel, placement, vm
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.vm import Spec
 from tests.command import COMMAND, Overlock
-from tests.conftest import TOP
-from tests.guest.command.conftest import alive
+from tests.guest.command.conftest import Fake, alive, begun
 from tests.processes import HANG_S, until
 
-Fake = Callable[[str], Path]
 HERE = Placement("free", (tuple(sorted(os.sched_getaffinity(0))),))
 
 
@@ -141,15 +137,7 @@ with ended_in_order(), vm.booted([spec, spec], Placement("free", ((0,),))):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_guests_end_however_we_end(number: signal.Signals, fake: Fake, tmp_path: Path) -> None:
     pids = fake("good")
-    ours = subprocess.Popen(
-        [sys.executable, "-c", WAITING],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(TOP / "python")},
-    )
-    assert ours.stdout
-    assert ours.stdout.readline() == "up\n"
+    ours = begun(WAITING, "up")
     assert len(alive(pids)) == 2
     ours.send_signal(number)
     ours.communicate(timeout=HANG_S)
@@ -200,16 +188,6 @@ def test_boot_prints_what_the_guest_says(overlock: Overlock, fake: Fake, home: P
     done = overlock("guest", "boot", "--dir", home, "--lock", "tas", "--accel", "tcg")
     assert done.returncode == 0, done.stderr
     assert "lock in force: ticket" in done.stdout
-
-
-def test_run_under_another_lock_than_asked_is_no_result(
-    overlock: Overlock, fake: Fake, home: Path
-) -> None:
-    fake("other-lock")
-    asked = ("--lock", "tas", "--baseline", "tas", "--rounds", "1", "--seconds", "0.1")
-    done = overlock("guest", "run", "--dir", home, "--accel", "tcg", *asked)
-    assert done.returncode == 1
-    assert "expected tas, but the guest runs ticket" in done.stdout
 
 
 def test_interrupted_run_leaves_nothing_and_can_be_resumed(

@@ -73,16 +73,6 @@ def test_what_the_kernel_said_when_it_decided(machine: Machine, line: str) -> No
     assert machine.lock() == LOGS[line]
 
 
-def test_no_hypervisor(machine: Machine) -> None:
-    machine.put("proc/cpuinfo", "flags\t\t: fpu sse2 lahf_lm\n")
-    assert machine.lock() == "native qspinlock"
-
-
-def test_hypervisor_that_the_kernel_was_not_built_for(machine: Machine) -> None:
-    machine.put("boot/config-6.1.0-53-amd64", "# CONFIG_PARAVIRT is not set\n")
-    assert machine.lock() == "native qspinlock"
-
-
 def test_a_log_without_its_beginning_tells_nothing(machine: Machine) -> None:
     machine.log.write_text("[ 9.9] usb: a thing\n")
     done = machine.run()
@@ -91,30 +81,31 @@ def test_a_log_without_its_beginning_tells_nothing(machine: Machine) -> None:
     assert "journalctl" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("release", "lock"),
-    [
-        ("3.2.0-4", "native ticket"),
-        ("4.0.1", "native ticket"),
-        ("4.1-rc3", "native ticket"),
-        ("4.10.0", "native test-and-set"),
-        ("4.19.0", "native test-and-set"),
-        ("30.1", "native test-and-set"),
-    ],
-)
-def test_kernels_before_queued_spinlocks(machine: Machine, release: str, lock: str) -> None:
-    machine.put("proc/sys/kernel/osrelease", release + "\n")
+RELEASE = "proc/sys/kernel/osrelease"
+FILES = {
+    "no hypervisor": ("proc/cpuinfo", "flags\t\t: fpu sse2 lahf_lm", "native qspinlock"),
+    "a hypervisor that the kernel was not built for": (
+        "boot/config-6.1.0-53-amd64",
+        "# CONFIG_PARAVIRT is not set",
+        "native qspinlock",
+    ),
+    # Before queued spinlocks, and after.
+    "3.2": (RELEASE, "3.2.0-4", "native ticket"),
+    "4.0": (RELEASE, "4.0.1", "native ticket"),
+    "4.1-rc": (RELEASE, "4.1-rc3", "native ticket"),
+    "4.10": (RELEASE, "4.10.0", "native test-and-set"),
+    "4.19": (RELEASE, "4.19.0", "native test-and-set"),
+    "30.1": (RELEASE, "30.1", "native test-and-set"),
+    "real time": ("proc/version", "Linux version 6.1.0 #1 SMP PREEMPT_RT Debian", "rtmutex"),
+    "our kernel": ("sys/kernel/overlock/lock", "pv_ticket", "pv_ticket"),
+}
+
+
+@pytest.mark.parametrize("what", FILES)
+def test_what_a_file_says(machine: Machine, what: str) -> None:
+    path, text, lock = FILES[what]
+    machine.put(path, f"{text}\n")
     assert machine.lock() == lock
-
-
-def test_real_time_kernel(machine: Machine) -> None:
-    machine.put("proc/version", "Linux version 6.1.0 #1 SMP PREEMPT_RT Debian\n")
-    assert machine.lock() == "rtmutex"
-
-
-def test_our_kernel_says_it_itself(machine: Machine) -> None:
-    machine.put("sys/kernel/overlock/lock", "pv_ticket\n")
-    assert machine.lock() == "pv_ticket"
 
 
 def test_under_busybox(machine: Machine) -> None:

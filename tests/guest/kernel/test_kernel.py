@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -566,6 +566,9 @@ KNOWS_NONE = (OURS_IF_JUST_SENT, "since ? NMI_DONE : ")
 TAKES_ALL = (f"{OURS_IF_JUST_SENT}NMI_DONE", "since ? NMI_HANDLED : NMI_HANDLED")
 
 
+Test = Callable[[Boot], None]
+
+
 @pytest.fixture
 def mutant(kernel: Tree, request: pytest.FixtureRequest) -> Iterator[None]:
     """The kernel with such changes."""
@@ -581,13 +584,12 @@ def mutant(kernel: Tree, request: pytest.FixtureRequest) -> Iterator[None]:
         kernel.make("bzImage")
 
 
-def with_mutant(*changes: tuple[str, str]) -> pytest.MarkDecorator:
-    return on("mutant", [changes], indirect=True, ids=["mutant"])
+def with_mutant(*changes: tuple[str, str]) -> Callable[[Test], Test]:
+    one = on("mutant", [changes], indirect=True, ids=["mutant"])
+    return lambda test: plain(one(pytest.mark.usefixtures("mutant")(test)))
 
 
-@plain
 @with_mutant(RETURNS_BY_ONE_FRAME)
-@pytest.mark.usefixtures("mutant")
 def test_an_nmi_that_does_not_lead_past_a_hlt_is_found_at_boot(boot: Boot) -> None:
     said = boot("spinlock=pv_ticket")
     assert "overlock: an NMI does not lead past a HLT here: park=spin" in said
@@ -595,9 +597,7 @@ def test_an_nmi_that_does_not_lead_past_a_hlt_is_found_at_boot(boot: Boot) -> No
     assert tortured(said) == "SUCCESS"
 
 
-@plain
 @with_mutant(NMI_NESTS)
-@pytest.mark.usefixtures("mutant")
 def test_an_nmi_may_nest_where_another_is_led_past_a_hlt(boot: Boot) -> None:
     said = boot("spinlock=pv_ticket irqs_on")
     assert re.findall(r"^PARKING (.*)$", said, re.M) == ["halt+nmi"]
@@ -605,34 +605,26 @@ def test_an_nmi_may_nest_where_another_is_led_past_a_hlt(boot: Boot) -> None:
     assert not WRONG.search(said), said
 
 
-@plain
 @with_mutant(NMI_NESTS, CHANGES_ANY_COPY)
-@pytest.mark.usefixtures("mutant")
 def test_a_nested_nmis_copy_that_is_changed_is_found(boot: Boot) -> None:
     said = boot("spinlock=pv_ticket irqs_on hangs")
     assert "Linux version" in said
     assert "End of test: SUCCESS" not in said
 
 
-@plain
 @with_mutant(LEAVES_ICR2_CHANGED)
-@pytest.mark.usefixtures("mutant")
 def test_an_interrupted_ipi_that_is_led_astray_is_found(boot: Boot) -> None:
     said = boot("spinlock=pv_ticket nmi_kick")
     assert re.search("nmi_kick: the interrupted IPI goes to .* instead of", said)
     assert "IPI LEFT ALONE" not in said
 
 
-@plain
 @with_mutant(IS_CONFIDENTIAL)
-@pytest.mark.usefixtures("mutant")
 def test_waiters_do_not_halt_in_a_confidential_guest(boot: Boot) -> None:
     assert refused(boot("spinlock=pv_ticket")) == "HLT is unsafe in a confidential guest"
 
 
-@plain
 @with_mutant(SENDS_UNANNOUNCED)
-@pytest.mark.usefixtures("mutant")
 def test_a_kick_that_was_counted_as_another_is_known(boot: Boot) -> None:
     """Seldom, when another NMI comes in between; here always."""
     said = boot("spinlock=pv_ticket")
@@ -641,9 +633,7 @@ def test_a_kick_that_was_counted_as_another_is_known(boot: Boot) -> None:
     assert not WRONG.search(said), said
 
 
-@plain
 @with_mutant(SENDS_UNANNOUNCED, KNOWS_NONE)
-@pytest.mark.usefixtures("mutant")
 def test_one_that_nobody_knows_is_reported(boot: Boot) -> None:
     assert UNKNOWN in boot("spinlock=pv_ticket hangs")
 
@@ -655,8 +645,6 @@ def test_an_operators_nmi_is_not_taken_for_a_kick(boot: Boot) -> None:
     assert UNKNOWN in said
 
 
-@plain
 @with_mutant(TAKES_ALL)
-@pytest.mark.usefixtures("mutant")
 def test_it_is_where_all_are_taken_for_kicks(boot: Boot) -> None:
     assert UNKNOWN not in boot("spinlock=pv_ticket calm", nmi_at="CALM")

@@ -284,26 +284,6 @@ def test_a_page_that_is_truncated_ends_it(page: Path, way: str, sizes: tuple[int
             )
 
 
-def folder_at(path: Path) -> None:
-    path.mkdir()
-
-
-def link_at(path: Path) -> None:
-    path.symlink_to(path.with_name("other"))
-
-
-def dangling_at(path: Path) -> None:
-    path.symlink_to(path.with_name("none"))
-
-
-def second_name_at(path: Path) -> None:
-    path.hardlink_to(path.with_name("other"))
-
-
-def pipe_at(path: Path) -> None:
-    os.mkfifo(path)
-
-
 def device_at(path: Path) -> None:
     os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 3))  # as /dev/null
 
@@ -318,52 +298,37 @@ def everybodys_at(path: Path) -> None:
     path.chmod(0o666)
 
 
-def text_at(path: Path) -> None:
-    path.write_bytes(b"root:x:0:0\n".ljust(4096, b"\0"))
-
-
-def later_zeros_at(path: Path) -> None:
-    path.write_bytes(bytes(4095) + b"\n")
-
-
-def later_version_at(path: Path) -> None:
-    Page(path, version=2).write(Entry())
-
-
-def others_size_at(path: Path) -> None:
-    Page(path, size=8192).write(Entry())
-
-
-def small_at(path: Path) -> None:
-    path.write_bytes(bytes(64))
-
-
-def odd_at(path: Path) -> None:
-    path.write_bytes(bytes(4097))
-
-
 def large_at(path: Path) -> None:
     path.touch()
     os.truncate(path, 1 << 40)
 
 
-REFUSED: dict[Callable[[Path], None], str] = {
-    folder_at: "it is no regular file; name one, or one that is still to be made",
-    link_at: "it is a symbolic link; name the file itself",
-    dangling_at: "it is a symbolic link; name the file itself",
-    second_name_at: "it has 2 names instead of 1; remove the others, or take another file",
-    pipe_at: "it is no regular file; name one, or one that is still to be made",
-    device_at: "it is no regular file; name one, or one that is still to be made",
-    strangers_at: "it belongs to user 12345 instead of 0 (ours) or 0 (the threads'); chown it",
-    everybodys_at: "everybody may write to it; chmod o-w it",
-    text_at: "it holds something else than a slice page; remove it, or take another file",
-    later_zeros_at: "it holds something else than a slice page; remove it, or take another file",
-    later_version_at: "it holds something else than a slice page; remove it, or take another file",
-    others_size_at: "it holds something else than a slice page; remove it, or take another file",
-    small_at: "it has 64 bytes instead of a power of two from 4096 to 1048576; truncate -s 4096 it",
-    odd_at: "it has 4097 bytes instead of a power of two from 4096 to 1048576; truncate -s 4096 it",
-    large_at: "it has 1099511627776 bytes instead of a power of two from 4096 to 1048576; "
-    "truncate -s 4096 it",
+NO_FILE = "it is no regular file; name one, or one that is still to be made"
+LINK = "it is a symbolic link; name the file itself"
+NO_PAGE = "it holds something else than a slice page; remove it, or take another file"
+SIZE = "it has {} bytes instead of a power of two from 4096 to 1048576; truncate -s 4096 it"
+REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
+    "folder": (Path.mkdir, NO_FILE),
+    "link": (lambda path: path.symlink_to(path.with_name("other")), LINK),
+    "dangling": (lambda path: path.symlink_to(path.with_name("none")), LINK),
+    "second-name": (
+        lambda path: path.hardlink_to(path.with_name("other")),
+        "it has 2 names instead of 1; remove the others, or take another file",
+    ),
+    "pipe": (os.mkfifo, NO_FILE),
+    "device": (device_at, NO_FILE),
+    "strangers": (
+        strangers_at,
+        "it belongs to user 12345 instead of 0 (ours) or 0 (the threads'); chown it",
+    ),
+    "everybodys": (everybodys_at, "everybody may write to it; chmod o-w it"),
+    "text": (lambda path: path.write_bytes(b"root:x:0:0\n".ljust(4096, b"\0")), NO_PAGE),
+    "later-zeros": (lambda path: path.write_bytes(bytes(4095) + b"\n"), NO_PAGE),
+    "later-version": (lambda path: Page(path, version=2).write(Entry()), NO_PAGE),
+    "others-size": (lambda path: Page(path, size=8192).write(Entry()), NO_PAGE),
+    "small": (lambda path: path.write_bytes(bytes(64)), SIZE.format(64)),
+    "odd": (lambda path: path.write_bytes(bytes(4097)), SIZE.format(4097)),
+    "large": (large_at, SIZE.format(1 << 40)),
 }
 
 
@@ -375,17 +340,16 @@ def seen_at(path: Path) -> tuple[Any, ...]:
 
 
 @needs_root
-@pytest.mark.parametrize("made_at", REFUSED, ids=lambda made_at: made_at.__name__)
-def test_a_file_that_is_no_page_is_left_alone(
-    tmp_path: Path, made_at: Callable[[Path], None]
-) -> None:
+@pytest.mark.parametrize("what", REFUSED)
+def test_a_file_that_is_no_page_is_left_alone(tmp_path: Path, what: str) -> None:
+    made_at, why = REFUSED[what]
     other = tmp_path / "other"
     other.write_bytes(bytes(4096))
     path = tmp_path / "page"
     made_at(path)
     before = seen_at(path), seen_at(other)
     done = asked(HOSTD, "--page", path, "--threads", str(os.getpid()))
-    assert done.stderr == f"overlock-hostd: {path} cannot be the page: {REFUSED[made_at]}\n"
+    assert done.stderr == f"overlock-hostd: {path} cannot be the page: {why}\n"
     assert done.returncode == 2
     assert (seen_at(path), seen_at(other)) == before
     assert not (tmp_path / "none").exists()

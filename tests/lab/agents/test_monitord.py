@@ -379,84 +379,65 @@ def test_it(holds: Property, monitord: Service, own: Path) -> None:
     assert not holds(monitord, own)
 
 
-# The property, the file, what stands there, and the fault in its place.
-MUTANTS: tuple[tuple[Property, str, str, str], ...] = (
-    (
-        learns_in_a_pid_namespace,
-        "programs.c",
-        "thread_named(program->process, program->named.thread, &program->search)",
-        "(int)program->named.thread",
+# Of a file: the property, what stands there, and the fault in its place.
+FAULTS: dict[str, tuple[tuple[Property, str, str], ...]] = {
+    "programs.c": (
+        (
+            learns_in_a_pid_namespace,
+            "thread_named(program->process, program->named.thread, &program->search)",
+            "(int)program->named.thread",
+        ),
+        (
+            learns_in_a_pid_namespace,
+            "slot->entry.thread = name",
+            "slot->entry.thread = (__u32)thread",
+        ),
+        (
+            marks_pages_when_killed,
+            "(struct ol_slice_page, teller))",
+            "(struct ol_slice_page, state))",
+        ),
+        (
+            marks_pages_when_killed,
+            "before->next = memory->next;",
+            "before->next = &programs->pages->list;",
+        ),
+        (falls_back, "page->teller = (__u32)gettid();", ""),
+        (
+            marks_a_page_when_it_is_left,
+            "OL_SLICE_TELLER_GONE, __ATOMIC_RELEASE",
+            "0, __ATOMIC_RELEASE",
+        ),
+        (tells_nothing_of_others, "program->process, thread); return", "thread, thread); return"),
+        (looks_at_what_a_thread_has_become, '"/proc/%d/task/%d/stat"', '"/proc/%d/task/%d"'),
+        (leaves_a_process_that_ended, "!fds[1].revents && (", "("),
+        (takes_no_wrong_message, "MSG_DONTWAIT | MSG_TRUNC", "MSG_DONTWAIT"),
+        (
+            takes_no_wrong_message,
+            "if (n != sizeof(program->named)) return false;",
+            "if (n != sizeof(program->named)) return true;",
+        ),
+        (
+            names_no_entry_beside_the_page,
+            "program->named.entry < ENTRIES",
+            "program->named.entry <= ENTRIES",
+        ),
+        (has_room_for_others, "theirs < MOST_PROGRAMS - programs->n", "programs->n < 1000"),
     ),
-    (
-        learns_in_a_pid_namespace,
-        "programs.c",
-        "slot->entry.thread = name",
-        "slot->entry.thread = (__u32)thread",
+    "threads.bpf.c": (
+        (
+            tells_nothing_after_another_program,
+            "int BPF_PROG(executes, struct task_struct *task, int before) { forget(task);",
+            "int BPF_PROG(executes, struct task_struct *task, int before) {",
+        ),
+        (
+            forgets_threads_that_end,
+            "int BPF_PROG(exits, struct task_struct *task) { forget(task);",
+            "int BPF_PROG(exits, struct task_struct *task) {",
+        ),
     ),
-    (
-        marks_pages_when_killed,
-        "programs.c",
-        "(struct ol_slice_page, teller))",
-        "(struct ol_slice_page, state))",
-    ),
-    (
-        marks_pages_when_killed,
-        "programs.c",
-        "before->next = memory->next;",
-        "before->next = &programs->pages->list;",
-    ),
-    (falls_back, "programs.c", "page->teller = (__u32)gettid();", ""),
-    (
-        marks_a_page_when_it_is_left,
-        "programs.c",
-        "OL_SLICE_TELLER_GONE, __ATOMIC_RELEASE",
-        "0, __ATOMIC_RELEASE",
-    ),
-    (
-        tells_nothing_of_others,
-        "programs.c",
-        "program->process, thread); return",
-        "thread, thread); return",
-    ),
-    (
-        tells_nothing_after_another_program,
-        "threads.bpf.c",
-        "int BPF_PROG(executes, struct task_struct *task, int before) { forget(task);",
-        "int BPF_PROG(executes, struct task_struct *task, int before) {",
-    ),
-    (
-        looks_at_what_a_thread_has_become,
-        "programs.c",
-        '"/proc/%d/task/%d/stat"',
-        '"/proc/%d/task/%d"',
-    ),
-    (leaves_a_process_that_ended, "programs.c", "!fds[1].revents && (", "("),
-    (
-        forgets_threads_that_end,
-        "threads.bpf.c",
-        "int BPF_PROG(exits, struct task_struct *task) { forget(task);",
-        "int BPF_PROG(exits, struct task_struct *task) {",
-    ),
-    (takes_no_wrong_message, "programs.c", "MSG_DONTWAIT | MSG_TRUNC", "MSG_DONTWAIT"),
-    (
-        takes_no_wrong_message,
-        "programs.c",
-        "if (n != sizeof(program->named)) return false;",
-        "if (n != sizeof(program->named)) return true;",
-    ),
-    (
-        names_no_entry_beside_the_page,
-        "programs.c",
-        "program->named.entry < ENTRIES",
-        "program->named.entry <= ENTRIES",
-    ),
-    (
-        has_room_for_others,
-        "programs.c",
-        "theirs < MOST_PROGRAMS - programs->n",
-        "programs->n < 1000",
-    ),
-)
+}
+MUTANTS = [(p, name, old, new) for name, faults in FAULTS.items() for p, old, new in faults]
 
 
 @pytest.mark.parametrize(

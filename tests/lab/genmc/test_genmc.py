@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.check import genmc
 from overlock_tools.core.model import defs
+from overlock_tools.lab.genmc import client
 from tests.conftest import TOP
 from tests.mutant import apply, changed
 from tests.processes import HANG_S
@@ -61,7 +61,7 @@ static unsigned met(unsigned seen)
 @pytest.mark.parametrize("cc", ["gcc", "clang"])
 @pytest.mark.parametrize("lock", LOCKS)
 def test_an_emitted_lock_is_plain_c_and_excludes(lock: str, cc: str, tmp_path: Path) -> None:
-    text = contended(genmc.emit(lock))
+    text = contended(client.emit(lock))
     assert "#include <overlock/" not in text
     subprocess.run([compiled(text, tmp_path, *SIZE, cc=cc)], check=True, timeout=HANG_S)
 
@@ -70,7 +70,7 @@ def test_an_emitted_lock_is_plain_c_and_excludes(lock: str, cc: str, tmp_path: P
 def test_an_emitted_lock_is_the_lock(lock: str) -> None:
     header = (TOP / f"include/overlock/lock/{lock}.h").read_text()
     body = re.sub(r"#include <.*>\n", "", header)
-    emitted = genmc.emit(lock)
+    emitted = client.emit(lock)
     for piece in body.split("\n\n"):
         assert piece.strip() in emitted
 
@@ -78,7 +78,7 @@ def test_an_emitted_lock_is_the_lock(lock: str) -> None:
 def test_a_mutant_loses_counts(tmp_path: Path) -> None:
     """Whatever the schedule: all read the counter before one writes it."""
     mutant = changed(
-        genmc.emit("ticket"),
+        client.emit("ticket"),
         ("ol_ticket_lock(&the_lock);", "(void)ol_ticket_is_locked(&the_lock);"),
         ("static void *context", MEETING + "static void *context"),
         ("counter++;", "counter = 1 + met(counter);"),
@@ -93,7 +93,7 @@ def test_the_port_has_all_of_the_seam() -> None:
     sim = (TOP / "include/overlock/port/sim.h").read_text()
     seam = set(re.findall(r"^(?:#define |OL_INLINE \w+ )(ol_\w+)\(", sim, re.MULTILINE))
     assert len(seam) > 70
-    own = (TOP / "check/genmc/port.h").read_text()
+    own = (TOP / "lab/genmc/port.h").read_text()
     have = set(re.findall(r"^(?:#define |OL_INLINE .*?\*?)(ol_\w+)\(", own, re.MULTILINE))
     assert seam - have == set()
 
@@ -101,11 +101,11 @@ def test_the_port_has_all_of_the_seam() -> None:
 def test_every_order_can_be_dropped(tmp_path: Path) -> None:
     """One call of one line changes, to an order the port has."""
     for lock in LOCKS:
-        whole = genmc.emit(lock).splitlines()
-        sites = genmc.sites(lock)
+        whole = client.emit(lock).splitlines()
+        sites = client.sites(lock)
         assert len(sites) >= 2
         for site in sites:
-            text = genmc.emit(lock, weaken=site)
+            text = client.emit(lock, weaken=site)
             changed = [
                 (old, new) for old, new in zip(whole, text.splitlines(), strict=True) if old != new
             ]
@@ -118,8 +118,8 @@ def test_every_order_can_be_dropped(tmp_path: Path) -> None:
 
 def test_a_site_is_marked_where_it_is_reached(tmp_path: Path) -> None:
     """The release of `tas` is always reached: the marked program stops there."""
-    site = next(site for site in genmc.sites("tas") if site.order == "release")
-    program = compiled(genmc.emit("tas", mark=site), tmp_path)
+    site = next(site for site in client.sites("tas") if site.order == "release")
+    program = compiled(client.emit("tas", mark=site), tmp_path)
     ran = subprocess.run([program], check=False, capture_output=True, text=True)
     assert "reached" in ran.stderr
 
@@ -128,7 +128,7 @@ def test_a_lock_from_outside(tmp_path: Path) -> None:
     mine = tmp_path / "mine.h"
     tas = (TOP / "include/overlock/lock/tas.h").read_text()
     mine.write_text(tas.replace("ol_tas", "ol_mine").replace("OL_TAS", "OL_MINE"))
-    subprocess.run([compiled(genmc.emit(str(mine)), tmp_path)], check=True)
+    subprocess.run([compiled(client.emit(str(mine)), tmp_path)], check=True)
 
 
 STAND_IN = """#!{python}
@@ -153,7 +153,7 @@ def stand_in(tmp_path: Path, *, slow: str = "") -> Path:
 
 def run(*args: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "overlock_tools.check.genmc_run", *map(str, args)],
+        [sys.executable, "-m", "overlock_tools.lab.genmc.run", *map(str, args)],
         check=False,
         capture_output=True,
         text=True,

@@ -16,12 +16,6 @@ def test_a_percentile_heeds_weights() -> None:
     assert run.p99_ns({"ns": [], "weight": []}) == 0
 
 
-def test_jain_is_one_if_all_have_the_same_and_one_nth_if_one_has_all() -> None:
-    assert run.jain([3, 3, 3]) == 1
-    assert run.jain([0, 0, 9, 0]) == pytest.approx(0.25)
-    assert run.jain([0, 0]) == 1
-
-
 def test_a_request_for_each_lock_and_number_of_threads() -> None:
     options = {
         "workload": "sections",

@@ -182,6 +182,12 @@ def command(**options: Any) -> int:
       overlock check ./SB.litmus --model tso --model c11
       overlock check check/foreign/musl_mutex.c --source musl-1.2.3
     """
+    if options["emit"]:
+        from overlock_tools.lab.genmc import client
+
+        print(client.emit(options["emit"][1]), end="", flush=True)
+        return 0
+
     from overlock_tools.check import campaign, litmus
 
     if any(map(litmus.is_litmus, options["locks"])):

@@ -53,6 +53,20 @@ LOCK = click.option(
     "impatient (wrong without a CPU for the holder), native (the kernel's own), native_tas or "
     "native_pv (the kernel's own of that kind). NAME@WORD adds WORD to the kernel's command line.",
 )
+HOSTS = ("nested", "xen")
+
+
+def _accel(_: Any, __: Any, given: str | None) -> str | None:
+    """What is a host beside QEMU's alone is the lab's, which guests do not know."""
+    if given in HOSTS:
+        from overlock_tools.guest import hosts
+        from overlock_tools.lab.nested import guests
+        from overlock_tools.lab.xen import domain
+
+        hosts.MORE.update({guests.NAME: guests.Nested(), domain.NAME: domain.Domains()})
+    return given
+
+
 machine = options.together(
     DIR,
     KERNEL,
@@ -65,8 +79,9 @@ machine = options.together(
     ),
     click.option(
         "--accel",
-        type=click.Choice(("auto", "kvm", "tcg", "nested", "xen")),
+        type=click.Choice(("auto", "kvm", "tcg", *HOSTS)),
         default="auto",
+        callback=_accel,
         show_default=True,
         help="Accelerator. auto: KVM if a test guest boots under it, else TCG. nested: KVM on CPUs "
         "that TCG emulates. xen: Xen on CPUs that TCG emulates.",
@@ -145,7 +160,8 @@ def command() -> None:
 )
 @click.option(
     "--accel",
-    type=click.Choice(("nested", "xen")),
+    type=click.Choice(HOSTS),
+    callback=_accel,
     help="Also build the parts that guests under this accelerator need.",
 )
 @click.option("--deb", is_flag=True, help="Build Debian packages of the kernel instead of guests.")
@@ -223,7 +239,7 @@ def _load_names() -> list[str]:
 
 
 def _experiments() -> list[str]:
-    from overlock_tools.guest.experiments.papers import EXPERIMENTS
+    from overlock_tools.lab.papers.guests.papers import EXPERIMENTS
 
     return [*EXPERIMENTS]
 
@@ -372,9 +388,9 @@ def paper(name: str | None, **given: Any) -> int:
       overlock guest paper ouyang2013-table1 --rounds 3 --seconds 5 -o results
       overlock guest paper teabe2017-fig7 --slice-page
     """
-    from overlock_tools.guest import campaign
+    from overlock_tools.lab.papers.guests import run as paper
 
-    return campaign.run_paper(name, given) if name else campaign.list_papers()
+    return paper.run(name, given) if name else paper.listing()
 
 
 @command.command()

@@ -256,16 +256,17 @@ def validate(ctx: click.Context, /, **options: Any) -> int:
 def papers(**options: Any) -> int:
     """Repeat the papers' experiments in the simulator, and judge what they say.
 
-    The claims, and the bounds by which they hold, are in papers.toml of the package.
+    The claims, and the bounds by which they hold, are in lab/papers/simulated/claims.toml of the
+    package.
 
     \b
     Examples:
       overlock sim papers --only dice2019
       overlock sim papers -o papers.json
     """
-    from overlock_tools.sim import papers as experiments
+    from overlock_tools.lab.papers.simulated import claims
 
-    return experiments.run(options)
+    return claims.run(options)
 
 
 @command.command()

@@ -11,6 +11,7 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -208,3 +209,8 @@ def packed(plan: Plan) -> bytes:
     firsts += [0] * (2 * MOST_THREADS - len(firsts))
     head = MAGIC + struct.pack("=IIQ", len(plan.ops), len(plan.locks), first)
     return head + struct.pack(f"={len(firsts)}Q", *firsts) + b"".join(o.tobytes() for o in plan.ops)
+
+
+def introduction(path: Path, trace: Trace, plan: Plan) -> list[str]:
+    size = f"{len(plan.ops)} threads, {len(plan.locks)} locks, {trace.duration_ns / 1e9:.3g} s"
+    return [f"{path}: {trace.program}, {size}", *plan.told()]

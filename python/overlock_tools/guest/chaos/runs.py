@@ -120,8 +120,6 @@ class Torture:
             (folder / "functions").write_text(lock_functions(self.symbols.functions))
             try:
                 return self._booted(settings, folder, record)
-            except vm.NoBoot as error:
-                raise Fail(str(error), FAILED) from error
             finally:
                 record.close()
 

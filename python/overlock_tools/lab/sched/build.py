@@ -6,7 +6,6 @@ the host does. Of its vCPUs one runs at a time, each for its part of the time to
 QEMU's clock; hence the filter, whose only purpose is an event every TURN_US.
 """
 
-import hashlib
 import os
 import re
 import shutil
@@ -20,8 +19,9 @@ from pathlib import Path
 from overlock_tools.bench import header_locks
 from overlock_tools.core.system import files, native
 from overlock_tools.core.system.errors import FAILED, MISSING, Fail, last_line
-from overlock_tools.guest import initramfs, paths, pause
+from overlock_tools.guest import debsource, initramfs, paths, pause
 from overlock_tools.guest.debsource import ONLY, TARGETS, order
+from overlock_tools.guest.initramfs import DATA, PROGRAM
 from overlock_tools.guest.packages import Tell, unpack
 from overlock_tools.guest.vm import ICOUNT, Spec
 from overlock_tools.lab.sched import programs
@@ -47,41 +47,18 @@ LIBRARIES = "usr/lib/x86_64-linux-gnu"
 LOADER = "ld-linux-x86-64.so.2"
 
 
-@dataclass(frozen=True)
 class Rig:
     """Its folder, and what is in it."""
 
-    folder: Path
-
-    @property
-    def root(self) -> Path:
-        """Of a Debian in which the scheduler is built."""
-        return self.folder / "root"
-
-    @property
-    def kernel(self) -> Path:
-        return self.folder / "vmlinuz"
-
-    @property
-    def config(self) -> Path:
-        """Of the kernel: overlock-hostd reads it."""
-        return self.folder / "config"
-
-    @property
-    def version(self) -> Path:
-        return self.folder / "version"
-
-    @property
-    def programs(self) -> Path:
-        return self.folder / "programs"
-
-    @property
-    def initramfs(self) -> Path:
-        return self.folder / "initramfs.gz"
-
-    @property
-    def qemu(self) -> Path:
-        return self.folder / "qemu"
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.root = folder / "root"  # of a Debian in which the scheduler is built
+        self.kernel = folder / "vmlinuz"
+        self.config = folder / "config"  # of the kernel: overlock-hostd reads it
+        self.version = folder / "version"
+        self.programs = folder / "programs"
+        self.initramfs = folder / "initramfs.gz"
+        self.qemu = folder / "qemu"
 
 
 def rig(folder: Path | None) -> Rig:
@@ -167,26 +144,19 @@ def _wrap_qemu(of: Rig) -> None:
 
 
 def _apt(folder: Path, *words: str) -> list[str]:
-    places = {
-        "Dir::Etc::SourceList": folder / "sources.list",
-        "Dir::Etc::SourceParts": "/dev/null",
-        "Dir::State::lists": folder / "lists",
+    more = {
         "Dir::Cache": folder / "cache",
         "APT::Sandbox::User": "root",
         "Acquire::Check-Valid-Until": "false",
     }
-    options = [word for name, value in places.items() for word in ("-o", f"{name}={value}")]
-    return [words[0], "-q", *options, *words[1:]]
+    return debsource.apt(folder, more, *words)
 
 
 def _said(command: Sequence[str], folder: Path) -> str:
-    try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    except FileNotFoundError as error:
-        raise Fail("this system has no apt-get to fetch a kernel", MISSING) from error
-    if done.returncode:
-        raise Fail(f"{command[0]} failed: {last_line(done.stderr)}", MISSING)
-    return done.stdout
+    said, why = debsource.said(command, folder)
+    if why:
+        raise Fail(f"{command[0]} failed: {why}", MISSING)
+    return said
 
 
 def _choose(listed: Sequence[str]) -> str:
@@ -224,6 +194,7 @@ def _fetch_kernel(of: Rig, tell: Tell) -> None:
         shutil.move(next((folder / "unpacked/boot").glob("vmlinuz-*")), of.kernel)
 
 
+SOURCES = ("lab/sched", "lab/slices", "lab/hostd", "profile/agent", "include/overlock", "lib")
 WITHIN = """
 root=$1 top=$2 out=$3
 mount --rbind /dev "$root/dev"
@@ -236,25 +207,9 @@ exec chroot "$root" env --chdir=/top --ignore-environment PATH=/usr/sbin:/usr/bi
 """
 
 
-def _digest(top: Path) -> str:
-    whole = hashlib.sha256()
-    for folder in (
-        "lab/sched",
-        "lab/slices",
-        "lab/hostd",
-        "profile/agent",
-        "include/overlock",
-        "lib",
-    ):
-        for path in sorted((top / folder).rglob("*")):
-            if path.is_file():
-                whole.update(f"{path.relative_to(top)}\0".encode() + path.read_bytes() + b"\0")
-    return whole.hexdigest()
-
-
 def _build_programs(of: Rig, top: Path, tell: Tell) -> None:
     mark = of.programs / "digest"
-    digest = _digest(top)
+    digest = paths.digest_below(*SOURCES)
     if mark.exists() and mark.read_text() == digest:
         return
     tell("building the scheduler")
@@ -276,32 +231,31 @@ def _build_programs(of: Rig, top: Path, tell: Tell) -> None:
 def _pack(of: Rig, top: Path) -> None:
     """Always, for the bench may have been built anew; the same bytes from the same files."""
     library = of.root / LIBRARIES
-    program, data = 0o755, 0o644
     found = {
-        "init": (program, (top / "guest/init").read_bytes()),
-        "bin/busybox": (program, initramfs.program("busybox", "busybox-static").read_bytes()),
-        f"lib64/{LOADER}": (program, (library / LOADER).read_bytes()),
-        f"boot/config-{of.version.read_text()}": (data, of.config.read_bytes()),
-        "run/": (program, b""),
+        "init": (PROGRAM, (top / "guest/init").read_bytes()),
+        "bin/busybox": (PROGRAM, initramfs.program("busybox", "busybox-static").read_bytes()),
+        f"lib64/{LOADER}": (PROGRAM, (library / LOADER).read_bytes()),
+        f"boot/config-{of.version.read_text()}": (DATA, of.config.read_bytes()),
+        "run/": (PROGRAM, b""),
     }
     for name in PROGRAMS:
-        found[f"usr/bin/{name}"] = (program, (of.programs / name).read_bytes())
+        found[f"usr/bin/{name}"] = (PROGRAM, (of.programs / name).read_bytes())
     for name in (*SHARED, *OF_BPF):
         if (library / name).exists():
-            found[f"lib/x86_64-linux-gnu/{name}"] = (data, (library / name).read_bytes())
+            found[f"lib/x86_64-linux-gnu/{name}"] = (DATA, (library / name).read_bytes())
     # A vCPU that executes PAUSE gives its turn away, as no CPU does.
     for name in ("overlock-bench", "overlock-bench-counted", "overlock-sched-load"):
-        found[f"usr/bin/{name}"] = (program, pause.as_nop(native.file(name))[0])
+        found[f"usr/bin/{name}"] = (PROGRAM, pause.as_nop(native.file(name))[0])
     for name in LOCKS:
-        found[f"usr/lib/{name}.so"] = (data, pause.as_nop(of.programs / f"{name}.so")[0])
+        found[f"usr/lib/{name}.so"] = (DATA, pause.as_nop(of.programs / f"{name}.so")[0])
     # `overlock run`, where it looks for its library.
-    found["usr/bin/overlock"] = (program, native.file("overlock").read_bytes())
-    found["usr/lib/overlock/defs.json"] = (data, native.file("defs.json").read_bytes())
+    found["usr/bin/overlock"] = (PROGRAM, native.file("overlock").read_bytes())
+    found["usr/lib/overlock/defs.json"] = (DATA, native.file("defs.json").read_bytes())
     preloaded = pause.as_nop(native.file("liboverlock-run.so"))[0]
-    found["usr/lib/overlock/liboverlock-run.so"] = (data, preloaded)
-    found["usr/lib/liboverlock-chaos.so"] = (data, native.file("liboverlock-chaos.so").read_bytes())
+    found["usr/lib/overlock/liboverlock-run.so"] = (DATA, preloaded)
+    found["usr/lib/liboverlock-chaos.so"] = (DATA, native.file("liboverlock-chaos.so").read_bytes())
     for path in sorted((top / "lab/sched/guest/loads").iterdir()):
-        found[f"loads/{path.name}"] = (program, path.read_bytes())
+        found[f"loads/{path.name}"] = (PROGRAM, path.read_bytes())
     files.write(of.initramfs, initramfs.compressed(initramfs.archive(found)))
 
 

@@ -5,15 +5,15 @@ Each has a load, measured-NAME THREADS SECONDS, which prints what was done in a 
 options of `overlock run` after its name, the program has another lock in its mutexes.
 """
 
-import hashlib
 import tempfile
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from overlock_tools.core.system import files, native
-from overlock_tools.guest import hypervisor, initramfs, paths, pause, programs, vm
+from overlock_tools.guest import initramfs, paths, pause, programs, vm
+from overlock_tools.guest.initramfs import Contents
 from overlock_tools.guest.packages import Packages, Tell
-from overlock_tools.guest.programs import Contents
+from overlock_tools.lab.nested import kernel
 
 SOURCES = Path("../lab/sched/guest/programs")
 ELF = b"\x7fELF"
@@ -64,9 +64,7 @@ def _guest(_: Packages) -> Contents:
     return {
         **initramfs.with_libraries(qemu),
         **{str(path).lstrip("/"): (0o644, path.read_bytes()) for path in translator},
-        **hypervisor.roms(),
-        "guest/kernel": (0o644, guests.kernel("nop").read_bytes()),
-        "guest/initramfs": (0o644, guests.initramfs("nop").read_bytes()),
+        **kernel.guest(guests.kernel("nop"), guests.initramfs("nop")),
     }
 
 
@@ -110,8 +108,7 @@ def _digest(name: str) -> str:
     sources += sorted((paths.sources() / SOURCES).iterdir())
     if name == GUEST:
         sources.append(paths.home().stamp)
-    read = [path.read_bytes() for path in sources if path.exists()]
-    return hashlib.sha256(b"\0".join(read)).hexdigest()[:12]
+    return paths.digest_of(filter(Path.exists, sources))[:12]
 
 
 def made(name: str, folder: Path, known: Collection[str], tell: Tell) -> Path:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from overlock_tools.core.model import stats
 from overlock_tools.core.system import files
 from overlock_tools.core.system.errors import FAILED, Fail
 from overlock_tools.core.system.terminal import console as terminal
@@ -40,11 +41,6 @@ class Row:
     lhp: list[int] = field(default_factory=list)
     lwp: list[int] = field(default_factory=list)
     told: list[dict[str, Any]] = field(default_factory=list)  # by overlock-hostd, to a guest
-
-
-def jain(turns: Sequence[int]) -> float:
-    squares = sum(n * n for n in turns)
-    return sum(turns) ** 2 / (len(turns) * squares) if squares else 1.0
 
 
 def p99_ns(latency: Mapping[str, Sequence[float]]) -> float:
@@ -143,7 +139,7 @@ def _take_program(cell: dict[str, Any], row: Row) -> None:
         row.told.append(cell["told"])
     row.rates.append(sum(cell["per_thread"]) / cell["seconds"])
     row.p99_us.append(cell["p99_us"])
-    row.jain.append(jain(cell["per_thread"]))
+    row.jain.append(stats.jain(cell["per_thread"]))
 
 
 def _take(cell: dict[str, Any], row: Row) -> None:
@@ -153,7 +149,7 @@ def _take(cell: dict[str, Any], row: Row) -> None:
         raise Fail(f"{cell['variant']}: {cell['wrong']}", FAILED)
     row.rates.append(cell["acquisitions"] / cell["seconds"])
     row.p99_us.append(p99_ns(cell["latency"]) / 1000)
-    row.jain.append(jain(cell["per_thread"]))
+    row.jain.append(stats.jain(cell["per_thread"]))
     if events := cell.get("events"):
         row.acquired.append(events["ACQUIRE"])
         row.lhp.append(events["LHP"])

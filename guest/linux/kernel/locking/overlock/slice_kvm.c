@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
  * Slices from KVM's steal-time record of each vCPU, whose host says there when the slice ends:
- * lab/hypervisor/kvm of the Overlock project. Another host leaves that padding 0.
+ * lab/nested of the Overlock project. Another host leaves that padding 0.
  *
  * KVM writes a vCPU's record before it enters the guest, so the vCPU that reads its own never
  * sees it half written; only between two looks may it have been off its CPU.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
  * Slices from Xen's vcpu_info of each vCPU, if Xen says there when the slice ends:
- * lab/hypervisor/xen of the Overlock project. Another Xen leaves that word 0.
+ * lab/xen of the Overlock project. Another Xen leaves that word 0.
  *
  * Xen writes it before it lets the vCPU run, so the vCPU that reads its own needs no sequence
  * count.

@@ -3,7 +3,7 @@
  * Giving away a virtual CPU that waits for a spinlock; only its hypervisor can be asked.
  *
  *	kvm	runs another virtual CPU of this guest instead, if that one waits for a CPU;
- *		with the patch of lab/hypervisor/kvm, anybody who waits
+ *		with the patch of lab/nested, anybody who waits
  *	xen	runs the next virtual CPU
  *	relax	PAUSE; a loop of it may leave the guest by itself
  *

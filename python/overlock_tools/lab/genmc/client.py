@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A lock as one file of plain C11, for an outside checker (GenMC) and any C compiler.
 
-The lock's headers go in as they are, behind check/genmc/port.h; check/genmc/client.c.in follows.
+The lock's headers go in as they are, behind lab/genmc/port.h; lab/genmc/client.c.in follows.
 """
 
 import re
@@ -109,10 +109,9 @@ def _sites(file: str, number: int, line: str) -> Iterator[Site]:
 
 def _port() -> Path:
     """The folder of the port and the client."""
-    for base, name in ((native.folder(), "genmc"), (native.checkout(), "check/genmc")):
-        if base and (base / name / "port.h").exists():
-            return base / name
-    raise Fail(f"genmc/port.h is neither in {native.folder()} nor in a checkout", MISSING)
+    if not (top := native.checkout()):
+        raise Fail("--emit needs overlock's sources; run `overlock check` in a clone", MISSING)
+    return top / "lab/genmc"
 
 
 def _subject(lock: str) -> tuple[str, Path]:

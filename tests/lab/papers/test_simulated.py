@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the papers say is judged by numbers, and what papers.toml asks for exists."""
+"""What the papers say is judged by numbers, and what claims.toml asks for exists."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from overlock_tools.core.system.errors import Fail
-from overlock_tools.sim import papers
-from overlock_tools.sim.paper_measures import MEASURES
-from overlock_tools.sim.papers import Claim, Point, Runs, Verdict
+from overlock_tools.lab.papers.simulated import claims as papers
+from overlock_tools.lab.papers.simulated.claims import Claim, Point, Runs, Verdict
+from overlock_tools.lab.papers.simulated.measures import MEASURES
 
 CHECK = {
     "scenario": "one",

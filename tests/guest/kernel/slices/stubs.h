@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* As much of a kernel as slice_kvm.c, slice_xen.c and csd.c ask for, with a clock that the test sets. */
-#ifndef KERNEL_H
-#define KERNEL_H
+#ifndef STUBS_H
+#define STUBS_H
 #include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Guests in a host that is a guest, and under Xen: with a QEMU that is none, and no kernel."""
 
-import json
 import os
 import pty
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,27 +14,26 @@ from pathlib import Path
 import pytest
 
 from overlock_tools.core.system.errors import Fail
-from overlock_tools.guest import hypervisor, locks, nested, paths, vm
-from overlock_tools.guest.nested import Nest
+from overlock_tools.guest import locks, paths, vm
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.vm import Spec
+from overlock_tools.lab.nested import guests, kernel
+from overlock_tools.lab.nested.guests import Nest
 from tests.command import Overlock
-from tests.conftest import TOP
-from tests.guest.command.conftest import alive
+from tests.guest.command.conftest import Fake, alive
 from tests.processes import HANG_S
 
-Fake = Callable[[str], Path]
 TWO = Placement("balanced", ((0, 0),)) if os.cpu_count() == 1 else Placement("balanced", ((0, 1),))
-LOADS = TOP / "lab/hypervisor/kvm/loads"
+LOADS = kernel.folder() / "loads"
 
 
 def guest(lock: str = "ticket", smp: int = 4) -> Spec:
-    return nested.inside(Spec(Path("/k"), Path("/i"), smp, lock=lock, hidden=False))
+    return guests.inside(Spec(Path("/k"), Path("/i"), smp, lock=lock, hidden=False))
 
 
 @contextmanager
 def nest(slice_ns: int | None = None) -> Iterator[Nest]:
-    devices = (*nested.LINE, "-device", "pci-serial,chardev=inner")
+    devices = (*guests.LINE, "-device", "pci-serial,chardev=inner")
     found = Nest(Spec(Path("/host"), Path("/h"), 1, hidden=False, devices=devices), slice_ns)
     try:
         yield found
@@ -163,47 +161,23 @@ def test_the_host_s_script_begins_binds_tells_and_ends(tmp_path: Path) -> None:
 
 
 def test_the_host_has_what_a_guest_has_and_more() -> None:
-    text = hypervisor.fragment().decode()
+    text = kernel.fragment().decode()
     assert "CONFIG_KVM_AMD=y" in text
     assert "CONFIG_SERIAL_8250_CONSOLE=y" in text
     assert "CONFIG_OVERLOCK" not in text
 
 
 def test_a_guest_s_sources_are_not_its_host_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    before, host = paths.digest_of_sources(), hypervisor.fragment()
+    before, host = paths.digest_of_sources(), kernel.fragment()
     read = Path.read_bytes
-    beneath = TOP / "lab/hypervisor"
+    beneath = kernel.folder()
 
     def changed(path: Path) -> bytes:
         return read(path) + (b"#" if beneath in path.parents else b"")
 
     monkeypatch.setattr(Path, "read_bytes", changed)
     assert paths.digest_of_sources() == before
-    assert hypervisor.fragment() == host  # read as text
-
-
-def test_words_for_one_variant_only() -> None:
-    assert locks.checked("native@nopvspin") == "native@nopvspin"
-    assert locks.name_of("ticket@a=1@b") == "ticket"
-    assert locks.words_of("ticket@a=1@b") == ("a=1", "b")
-    for wrong in ("ticket@", "ticket@a b", "ticket@'", "ticket@=1"):
-        with pytest.raises(Fail, match="is not valid on a kernel's command line"):
-            locks.checked(wrong)
-    with pytest.raises(Fail, match="unknown 4-byte lock"):
-        locks.checked("tickt@nopvspin")
-
-
-def test_such_a_variant_is_a_row_of_its_own(
-    overlock: Overlock, fake: Fake, home: Path, tmp_path: Path
-) -> None:
-    fake("good")
-    asked = ("guest", "run", "--accel", "tcg", "--seconds", "0.1", "--dir", home, "--rounds", "1")
-    done = overlock(*asked, "--lock", "native@nopvspin,ticket", "--json", "r.json")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "native@nopvspin is: native qspinlock" in done.stdout
-    body = json.loads((tmp_path / "r.json").read_text())
-    assert body["variants"] == ["native", "native@nopvspin", "ticket"]
-    assert set(body["native"]["in_force"]) == set(body["variants"])
+    assert kernel.fragment() == host  # read as text
 
 
 def test_without_a_host_it_says_how_to_have_one(overlock: Overlock, home: Path) -> None:

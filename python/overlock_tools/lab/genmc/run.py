@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Asks an outside checker (GenMC) about every lock, every mutant, every order dropped.
 
-python -m overlock_tools.check.genmc_run --genmc PATH locks|mutants|orders [LOCK ...]
+python -m overlock_tools.lab.genmc.run --genmc PATH locks|mutants|orders [LOCK ...]
 """
 
 import argparse
@@ -18,9 +18,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from overlock_tools.check.genmc import OPTIONS, Site, emit, sites
 from overlock_tools.core.model import defs
 from overlock_tools.core.system import errors, native
+from overlock_tools.lab.genmc.client import OPTIONS, Site, emit, sites
 
 MODELS = ("rc11", "imm")
 HOLDS, FAILS, OPEN = "holds", "fails", "open"

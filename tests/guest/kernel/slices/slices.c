@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What a guest's kernel makes of what its hypervisor says of slices, and of its own waits. */
-#include "kernel.h"
+#include "stubs.h"
 #include "overlock.h"
 
 u64 the_time = 50 * NSEC_PER_MSEC;
@@ -26,7 +26,7 @@ extern int (*const initcall_find_info)(void);
 void ol_csd_learn(ol_ticks_t since, unsigned int n);
 ol_ticks_t ol_csd(void);
 
-/* As lab/hypervisor/kvm/slice.patch lays it out. */
+/* As lab/nested/slice.patch lays it out. */
 struct told_by_kvm {
 	u64 steal;
 	u32 version, flags;

@@ -13,13 +13,15 @@ from typing import ClassVar
 from overlock_tools.core.system import files
 from overlock_tools.core.system.errors import MISSING, Fail
 from overlock_tools.guest import build as building
-from overlock_tools.guest import paths, xen_build
+from overlock_tools.guest import locks, paths
 from overlock_tools.guest.accel import Accel
 from overlock_tools.guest.build import Progress, Terms
+from overlock_tools.guest.hosts import HostSetup, Hypervisor
 from overlock_tools.guest.paths import Home
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.vm import Spec
-from overlock_tools.guest.xen_build import Xen
+from overlock_tools.lab.xen import build
+from overlock_tools.lab.xen.build import Xen
 
 NAME = "xen"
 IMAGE = "xen"
@@ -78,15 +80,6 @@ def home(guests: Home) -> Home:
     return Home(guests.folder / NAME, guests.version, guests.source, guests.variant)
 
 
-def build(guests: Home, terms: Terms, progress: Progress) -> None:
-    domain = home(guests)
-    paths.make(domain.folder)
-    progress.done = 0
-    building.build(domain, terms, progress, paths.hypervisors() / "xen/dom0.config")
-    xen = xen_build.made(domain.folder, domain.image / IMAGE, terms, progress)
-    files.write(domain.image / KNOWN, json.dumps(asdict(xen)) + "\n")
-
-
 def needed(guests: Home) -> Xen:
     """What is known of the Xen that was built."""
     domain = home(guests)
@@ -101,13 +94,6 @@ def needed(guests: Home) -> Xen:
             MISSING,
         )
     return known
-
-
-def accelerator(guests: Home, where: Placement) -> Accel:
-    xen = needed(guests)
-    cpus = "a CPU" if where.cpus == 1 else f"{where.cpus} CPUs"
-    tells = ", which publishes slice ends," if xen.tells_slices else ""
-    return Accel(NAME, f"Debian's Xen {xen.version}{tells} on {cpus} that QEMU emulates")
 
 
 def tslice(milliseconds: float | None) -> int | None:
@@ -130,3 +116,31 @@ def under(spec: Spec, guests: Home, where: Placement, slice_ms: float | None) ->
         tslice_ms=tslice(slice_ms),
     )
     return replace(found, accel="tcg")
+
+
+class Domains(Hypervisor):
+    def build(self, guests: Home, terms: Terms, progress: Progress) -> None:
+        domain = home(guests)
+        paths.make(domain.folder)
+        progress.done = 0
+        building.build(
+            domain, terms, progress, paths.sources().parent / build.FOLDER / "dom0.config"
+        )
+        xen = build.made(domain.folder, domain.image / IMAGE, terms, progress)
+        files.write(domain.image / KNOWN, json.dumps(asdict(xen)) + "\n")
+
+    def accelerator(self, guests: Home, where: Placement, slice_ms: float | None) -> Accel:
+        tslice(slice_ms)
+        xen = needed(guests)
+        tells = ", which publishes slice ends," if xen.tells_slices else ""
+        return Accel(NAME, f"Debian's Xen {xen.version}{tells} on {where.emulated}")
+
+    def home(self, guests: Home) -> Home:
+        return home(guests)
+
+    def check(self, lock: str) -> None:
+        if lock == locks.TEST_AND_SET:
+            raise Fail(f"{lock}: Linux under Xen has no test-and-set; give --accel tcg or nested")
+
+    def spec(self, spec: Spec, on: HostSetup) -> Spec:
+        return under(spec, on.home, on.where, on.slice_ms)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A host that is a guest itself: Debian's kernel with KVM, and the patch of lab/hypervisor."""
+"""A host that is a guest itself: Debian's kernel with KVM, and the patch of lab/nested."""
 
 import hashlib
 import json
@@ -13,8 +13,10 @@ from overlock_tools.core.system.errors import MISSING, Fail
 from overlock_tools.guest import build as building
 from overlock_tools.guest import initramfs, packages, paths, source
 from overlock_tools.guest.build import Progress, Terms
+from overlock_tools.guest.initramfs import Contents
 from overlock_tools.guest.paths import Home
 
+FOLDER = "lab/nested"
 KERNEL = "vmlinux"
 # What QEMU needs to boot a kernel that it is given, but for its programs and libraries.
 ROMS = ("bios-256k.bin", "kvmvapic.bin", "linuxboot_dma.bin", "pvh.bin")
@@ -25,7 +27,7 @@ ABOUT_STEPS = 1600
 
 
 def folder() -> Path:
-    return paths.hypervisors() / "kvm"
+    return paths.sources().parent / FOLDER
 
 
 def home(guests: Home) -> Home:
@@ -39,27 +41,23 @@ def fragment() -> bytes:
     return "\n".join([*common, (folder() / "host.config").read_text()]).encode()
 
 
-def _patches() -> list[Path]:
-    return sorted(folder().glob("*.patch"))
-
-
 def _digest() -> str:
     """Of what its kernel is made of, beside Debian's source."""
-    parts = [fragment(), *(path.read_bytes() for path in _patches())]
-    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+    text = fragment() + paths.digest_of(paths.patches(FOLDER)).encode()
+    return hashlib.sha256(text).hexdigest()
 
 
 def _patched(host: Home, archive: Path, terms: Terms) -> None:
     """Fresh from the archive when a patch has changed, for an older one cannot be taken back."""
-    mark = host.folder / "patched"
-    wanted = hashlib.sha256(b"\0".join(path.read_bytes() for path in _patches())).hexdigest()
+    mark, patches = host.folder / "patched", paths.patches(FOLDER)
+    wanted = paths.digest_of(patches)
     if host.source.exists() and mark.exists() and mark.read_text() == wanted:
         return
     mark.unlink(missing_ok=True)
     for old in (host.source, host.build):
         shutil.rmtree(old, ignore_errors=True)
     source.unpacked(host, archive, terms.tell)
-    for path in _patches():
+    for path in patches:
         packages.patch(host.source, path, f"Linux {host.version}")
     files.write(mark, wanted)
 
@@ -105,8 +103,8 @@ def current(known: Mapping[str, Any]) -> bool:
     return bool(known.get("sources") == _digest())
 
 
-def roms() -> dict[str, tuple[int, bytes]]:
-    found = {}
+def roms() -> Contents:
+    found: Contents = {}
     for name in ROMS:
         paths = [path / name for path in ROM_FOLDERS if (path / name).exists()]
         if not paths:
@@ -115,13 +113,15 @@ def roms() -> dict[str, tuple[int, bytes]]:
     return found
 
 
+def guest(kernel: Path, packed: Path) -> Contents:
+    """What QEMU boots a guest from, in the host."""
+    kept = {"guest/kernel": kernel, "guest/initramfs": packed}
+    return roms() | {name: (0o644, path.read_bytes()) for name, path in kept.items()}
+
+
 def archive(qemu: str, kernel: Path, packed: Path) -> bytes:
     """The host's files: /init as a guest has it, QEMU, and the guest's own kernel and files."""
-    guest = paths.sources()
     loads = sorted((folder() / "loads").iterdir())
     program = initramfs.program(qemu, "qemu-system-x86")
-    found = initramfs.contents(guest / "init", loads, [], [program])
-    found |= roms()
-    found |= {"guest/kernel": (0o644, kernel.read_bytes())}
-    found |= {"guest/initramfs": (0o644, packed.read_bytes())}
-    return initramfs.archive(found)
+    found = initramfs.contents(paths.sources() / "init", loads, [], [program])
+    return initramfs.archive(found | guest(kernel, packed))

@@ -15,12 +15,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from overlock_tools.core.system.errors import FAILED, Fail, say
-from overlock_tools.guest import hypervisor, vm
+from overlock_tools.guest import vm
 from overlock_tools.guest.accel import Accel
+from overlock_tools.guest.build import Progress, Terms
 from overlock_tools.guest.channel import Ended, Late, Lines
+from overlock_tools.guest.executor import Boots
+from overlock_tools.guest.hosts import HostSetup, Hypervisor
+from overlock_tools.guest.loads import Load
 from overlock_tools.guest.paths import Home
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.vm import Booted, Guest, NoBoot, Ran, Spec, Tell, Told
+from overlock_tools.lab.nested import kernel
 
 NAME = "nested"
 HOST_MEMORY_MB = 1536
@@ -175,13 +180,13 @@ class Nest:
 @contextmanager
 def nest(guests: Home, pause: str, slice_ns: int | None, initrd: Path) -> Iterator[Nest]:
     """With its host's files, which are gone with it."""
-    kernel, _ = hypervisor.needed(guests)
-    files = hypervisor.archive(vm.QEMU, guests.kernel(pause), initrd)
+    image, _ = kernel.needed(guests)
+    files = kernel.archive(vm.QEMU, guests.kernel(pause), initrd)
     with tempfile.TemporaryDirectory(prefix="overlock-host-") as folder:
         packed = Path(folder) / "initramfs"
         packed.write_bytes(files)
         spec = Spec(
-            kernel=kernel,
+            kernel=image,
             initramfs=packed,
             smp=1,
             hidden=False,
@@ -195,17 +200,33 @@ def nest(guests: Home, pause: str, slice_ns: int | None, initrd: Path) -> Iterat
             found.close()
 
 
-def accelerator(guests: Home, where: Placement) -> Accel:
-    _, known = hypervisor.needed(guests)
-    if not hypervisor.current(known):
-        say(
-            "the host's kernel was built from other sources; update it with "
-            "`overlock guest build --accel nested`"
-        )
-    cpus = "a CPU" if where.cpus == 1 else f"{where.cpus} CPUs"
-    return Accel(NAME, f"KVM of Linux {known['version']} on {cpus} that QEMU emulates")
-
-
 def inside(spec: Spec) -> Spec:
     """The same guest as its host starts it."""
     return replace(spec, kernel=INSIDE / "kernel", initramfs=INSIDE / "initramfs", accel="kvm")
+
+
+class Nested(Hypervisor):
+    tries = vm.TRIES
+    has_console = False
+
+    def build(self, guests: Home, terms: Terms, progress: Progress) -> None:
+        kernel.build(guests, terms, progress)
+
+    def accelerator(self, guests: Home, where: Placement, slice_ms: float | None) -> Accel:
+        _, known = kernel.needed(guests)
+        if not kernel.current(known):
+            say(
+                "the host's kernel was built from other sources; update it with "
+                "`overlock guest build --accel nested`"
+            )
+        return Accel(NAME, f"KVM of Linux {known['version']} on {where.emulated}")
+
+    def spec(self, spec: Spec, on: HostSetup) -> Spec:
+        return inside(spec)
+
+    @contextmanager
+    def boots(self, on: HostSetup, needed: Sequence[Load]) -> Iterator[Boots]:
+        ns = None if on.slice_ms is None else round(on.slice_ms * 1e6)
+        packed = on.initramfs(on.home, needed)
+        with nest(on.home, on.options["pause"], ns, packed) as found:
+            yield found.booted

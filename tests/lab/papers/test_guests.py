@@ -2,7 +2,7 @@
 """The papers' experiments: each can be run, and its sentences are judged by ranges."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,12 +12,12 @@ from overlock_tools.core.analyze.paper_claims import Verdict
 from overlock_tools.core.model import histograms
 from overlock_tools.core.model.measures import MEASURES, Cell
 from overlock_tools.core.model.results import Result
-from overlock_tools.guest import instruction_counts, loads, locks
-from overlock_tools.guest.experiments.experiment import I_SPIN, OFF, ON_NOPV, STEALING, TICKET
-from overlock_tools.guest.experiments.papers import EXPERIMENTS
+from overlock_tools.guest import loads, locks
+from overlock_tools.lab.papers.guests.experiment import I_SPIN, OFF, ON_NOPV, STEALING, TICKET
+from overlock_tools.lab.papers.guests.papers import EXPERIMENTS
 from tests.command import Overlock
+from tests.guest.command.conftest import Fake
 
-Fake = Callable[[str], Path]
 LOCK = TICKET
 EVENTS = {"ACQUIRE": 1_000_000, "STALL": 9, "LHP": 0, "LWP": 0}
 
@@ -206,28 +206,3 @@ def test_an_experiment_from_end_to_end(
     assert body["threads"] == [1, 2]
     assert "0 cells" in overlock(*asked).stdout
     assert overlock("guest", "paper", "dice2019-fig8").returncode == 2
-
-
-def test_instructions_are_without_the_look_at_the_counter(
-    overlock: Overlock, fake: Fake, home: Path, tmp_path: Path
-) -> None:
-    fake("good")
-    asked = ("guest", "instructions", "--dir", home, "--lock", "ticket", "--json", "p.json")
-    done = overlock(*asked)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "1.20×" in done.stdout  # 24 by 20
-    found = json.loads((tmp_path / "p.json").read_text())["instructions"]
-    assert found["ticket"] == {"lock": 15, "unlock": 9, "both": 24}
-    assert instruction_counts.of('{"lock": 5, "unlock": 4, "nothing": 2}').both == 5
-
-
-def test_a_guests_table_speaks_of_vcpus_and_fairness(
-    overlock: Overlock, fake: Fake, home: Path
-) -> None:
-    fake("good")
-    asked = ("--dir", home, "--accel", "tcg", "--seconds", "0.1", "--rounds", "2", "--smp", "4")
-    done = overlock("guest", "run", *asked, "--lock", "tas")
-    assert done.returncode == 0, done.stderr
-    assert "4 vCPUs on" in done.stdout
-    assert "thread" not in done.stdout.split("Accel")[0].replace("one pinned thread per vCPU", "")
-    assert "min/max" in done.stdout

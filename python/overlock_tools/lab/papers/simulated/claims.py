@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The papers' experiments in the simulator: whether it shows what they say.
 
-papers.toml has what they say and by which numbers it is so; papers_why.toml the reasons for what is
+claims.toml has what they say and by which numbers it is so; why.toml the reasons for what is
 not so here, from measurements.
 """
 
@@ -23,15 +23,15 @@ from overlock_tools.core.model.quantities import factor, plain
 from overlock_tools.core.system import files
 from overlock_tools.core.system.errors import FAILED, INTERRUPTED, Fail
 from overlock_tools.core.system.terminal import console
+from overlock_tools.lab.papers.simulated.measures import Answer, value_of
 from overlock_tools.sim import resolve, scenario
 from overlock_tools.sim.batch import Batch, Shown
 from overlock_tools.sim.cache import Cache
 from overlock_tools.sim.campaign import kept_in
-from overlock_tools.sim.paper_measures import Answer, value_of
 from overlock_tools.sim.resolve import Place, Run
 
-CLAIMS = Path(__file__).with_name("papers.toml")
-WHY = Path(__file__).with_name("papers_why.toml")
+CLAIMS = Path(__file__).with_name("claims.toml")
+WHY = Path(__file__).with_name("why.toml")
 FORMAT = "overlock-simulated-papers"
 TAKES: dict[str, Callable[[list[float]], float]] = {
     "most": max,
@@ -232,7 +232,7 @@ def _series(check: Check, lock: str, runs: Runs) -> Iterator[tuple[str, list[flo
     """For each point its words, and the seeds' values."""
     for name in check.scenarios:
         if lock not in runs.locks(name) or (check.by and check.by not in runs.locks(name)):
-            raise Fail(f"papers.toml: the scenario {name} has not {lock} or {check.by}")
+            raise Fail(f"{CLAIMS.name}: the scenario {name} has not {lock} or {check.by}")
         for point in runs.points(name, check.at):
             words = ", ".join(filter(None, (_named(name, check), point_words(point))))
             yield words, [_value(check, lock, (name, point, s), runs) for s in runs.seeds(name)]

@@ -21,12 +21,14 @@ from overlock_tools.core.model.histograms import Times
 from overlock_tools.core.model.measures import value_of
 from overlock_tools.core.model.quantities import duration, factor, plain
 from overlock_tools.core.model.results import Result
-from overlock_tools.guest.experiments.experiment import Results, Values
+from overlock_tools.lab.papers.guests.experiment import Results, Values
 
 # "Negligible": less than one of so many.
 RARE = 1000
 # So many percent at most are no penalty.
 NEGLIGIBLE = 5.0
+Said = tuple[Verdict, str]
+Check = Callable[[Results], Finding]
 
 
 def values(result: Result | None, variant: str, n: int, measure: str) -> Values:
@@ -48,36 +50,34 @@ def _range(found: Values) -> str:
     return low.strip() if low == high else f"{low.strip()} – {high.strip()}"
 
 
-def _asked(greater: Values, less: Values, words: str) -> tuple[Verdict, str] | None:
+def _asked(greater: Values, less: Values, words: str) -> list[Said]:
+    """Nothing if one of them was not measured."""
     if not greater or not less:
-        return None
-    return beyond(greater, less), f"{words}: {_range(greater)} and {_range(less)}"
+        return []
+    return [(beyond(greater, less), f"{words}: {_range(greater)} and {_range(less)}")]
 
 
-def _finding(found: Sequence[tuple[Verdict, str] | None], missing: str) -> Finding:
-    return everywhere([one for one in found if one], missing)
+def _more_of(result: Result, pair: tuple[str, str], n: int, measure: str, where: str) -> list[Said]:
+    """One lock's by another's, in the same guests."""
+    more, less = (values(result, lock, n, measure) for lock in pair)
+    return _asked(more, less, f"{where}, {' and '.join(pair)}")
 
 
-def more_with_guests(load: str, lock: str, measure: str) -> Callable[[Results], Finding]:
+def more_with_guests(load: str, lock: str, measure: str) -> Check:
     """With two at once than with one alone."""
 
     def check(results: Results) -> Finding:
         one, two = results.get(f"{load}-1"), results.get(f"{load}-2")
-        counts = [n for n in (two.threads if two else []) if one and n in one.threads]
-        found = [
-            _asked(
-                values(two, lock, n, measure),
-                values(one, lock, n, measure),
-                f"{load}, {n} vCPUs, two guests and one",
-            )
-            for n in counts
-        ]
-        return _finding(found, f"needs {load} with one guest and with two")
+        found: list[Said] = []
+        for n in two.threads if two else []:
+            more, less = (values(result, lock, n, measure) for result in (two, one))
+            found += _asked(more, less, f"{load}, {n} vCPUs, two guests and one")
+        return everywhere(found, f"needs {load} with one guest and with two")
 
     return check
 
 
-def more_than(part: str, lock: str, measure: str, bound: float) -> Callable[[Results], Finding]:
+def more_than(part: str, lock: str, measure: str, bound: float) -> Check:
     """At the most vCPUs."""
 
     def check(results: Results) -> Finding:
@@ -93,7 +93,7 @@ def more_than(part: str, lock: str, measure: str, bound: float) -> Callable[[Res
     return check
 
 
-def grows_with_vcpus(part: str, lock: str, measure: str) -> Callable[[Results], Finding]:
+def grows_with_vcpus(part: str, lock: str, measure: str) -> Check:
     """From the fewest to the most."""
 
     def check(results: Results) -> Finding:
@@ -102,39 +102,33 @@ def grows_with_vcpus(part: str, lock: str, measure: str) -> Callable[[Results], 
         if len(numbers) < 2:
             return Finding(Verdict.NOT_MEASURED, f"needs {part} with several numbers of vCPUs")
         few, many = numbers[0], numbers[-1]
-        asked = _asked(
-            values(result, lock, many, measure),
-            values(result, lock, few, measure),
-            f"{part}, {many} vCPUs and {few}",
-        )
-        return _finding([asked], f"needs {part} with counters")
+        more, less = (values(result, lock, n, measure) for n in (many, few))
+        found = _asked(more, less, f"{part}, {many} vCPUs and {few}")
+        return everywhere(found, f"needs {part} with counters")
 
     return check
 
 
-def fewer_than(ours: str, theirs: str, measure: str, *parts: str) -> Callable[[Results], Finding]:
+def fewer_than(ours: str, theirs: str, measure: str, *parts: str) -> Check:
     """One lock's by another's, where vCPUs outnumber the CPUs."""
 
     def check(results: Results) -> Finding:
         found = [
-            _asked(
-                values(result, theirs, n, measure),
-                values(result, ours, n, measure),
-                f"{part}, {n} vCPUs, {theirs} and {ours}",
-            )
+            said
             for part in parts
             if (result := results.get(part))
             for n in result.threads
             if n > result.cpus_of_its_own
+            for said in _more_of(result, (theirs, ours), n, measure, f"{part}, {n} vCPUs")
         ]
-        return _finding(found, f"needs {ours} and {theirs} in {', '.join(parts)}")
+        return everywhere(found, f"needs {ours} and {theirs} in {', '.join(parts)}")
 
     return check
 
 
-def as_fast_as(ours: str, theirs: str, *parts: str) -> Callable[[Results], Finding]:
+def as_fast_as(ours: str, theirs: str, *parts: str) -> Check:
     def check(results: Results) -> Finding:
-        found: list[tuple[Verdict, str] | None] = []
+        found: list[Said] = []
         for part in parts:
             result = results.get(part)
             for n in result.threads if result else []:
@@ -145,30 +139,25 @@ def as_fast_as(ours: str, theirs: str, *parts: str) -> Callable[[Results], Findi
                     )
                     words = f"{part}, {n} vCPUs: {factor(ratio.value)}×{interval}"
                     found.append((within(ratio, ALIKE), words))
-        return _finding(found, f"needs {ours} and {theirs} in {', '.join(parts)}")
+        return everywhere(found, f"needs {ours} and {theirs} in {', '.join(parts)}")
 
     return check
 
 
-def costs_more(ours: str, theirs: str, part: str) -> Callable[[Results], Finding]:
+def costs_more(ours: str, theirs: str, part: str) -> Check:
     """The usual wait of each round."""
 
     def check(results: Results) -> Finding:
-        result = results.get(part)
-        found = [
-            _asked(
-                values(result, ours, n, "p50"),
-                values(result, theirs, n, "p50"),
-                f"{part}, {n} vCPUs, ns, {ours} and {theirs}",
-            )
-            for n in (result.threads if result else [])
-        ]
-        return _finding(found, f"needs {ours} and {theirs} in {part}")
+        found: list[Said] = []
+        if result := results.get(part):
+            for n in result.threads:
+                found += _more_of(result, (ours, theirs), n, "p50", f"{part}, {n} vCPUs, ns")
+        return everywhere(found, f"needs {ours} and {theirs} in {part}")
 
     return check
 
 
-def queue_is_long(part: str, lock: str) -> Callable[[Results], Finding]:
+def queue_is_long(part: str, lock: str) -> Check:
     def check(results: Results) -> Finding:
         result, found = results.get(part), []
         for n in [n for n in (result.threads if result else []) if n > 1]:
@@ -185,42 +174,43 @@ def _holds(result: Result, lock: str) -> Times:
     return Times([cell.hold for n in result.threads for cell in result.of(lock, n)])
 
 
-def sections_take(lock: str) -> Callable[[Results], Finding]:
+def _sections(lock: str, judge: Callable[[Times], tuple[bool, str]]) -> Check:
+    def check(results: Results) -> Finding:
+        found: list[Said] = []
+        for part, result in results.items():
+            times = _holds(result, lock)
+            if times.count:
+                so, words = judge(times)
+                found.append((Verdict.SEEN if so else Verdict.NOT_SEEN, f"{part}: {words}"))
+        return everywhere(found, "needs a kernel with counters")
+
+    return check
+
+
+def sections_take(lock: str) -> Check:
     """Half or twice as long is as long."""
 
-    def check(results: Results) -> Finding:
-        found: list[tuple[Verdict, str]] = []
-        for part, result in results.items():
-            times = _holds(result, lock)
-            if times.count:
-                near = MEAN_CSD_NS / 2 < times.mean < 2 * MEAN_CSD_NS
-                verdict = Verdict.SEEN if near else Verdict.NOT_SEEN
-                found.append((verdict, f"{part}: {duration(times.mean)} on average"))
-        return everywhere(found, "needs a kernel with counters")
+    def judge(times: Times) -> tuple[bool, str]:
+        near = MEAN_CSD_NS / 2 < times.mean < 2 * MEAN_CSD_NS
+        return near, f"{duration(times.mean)} on average"
 
-    return check
+    return _sections(lock, judge)
 
 
-def sections_end_within(lock: str) -> Callable[[Results], Finding]:
-    def check(results: Results) -> Finding:
-        found: list[tuple[Verdict, str]] = []
-        for part, result in results.items():
-            times = _holds(result, lock)
-            if times.count:
-                longer = times.share_above(CSD_NS)
-                verdict = Verdict.SEEN if longer * RARE < 1 else Verdict.NOT_SEEN
-                found.append((verdict, f"{part}: {longer:.2%} are longer"))
-        return everywhere(found, "needs a kernel with counters")
+def sections_end_within(lock: str) -> Check:
+    def judge(times: Times) -> tuple[bool, str]:
+        longer = times.share_above(CSD_NS)
+        return longer * RARE < 1, f"{longer:.2%} are longer"
 
-    return check
+    return _sections(lock, judge)
 
 
-def at_the_door(lock: str) -> Callable[[Results], Finding]:
+def at_the_door(lock: str) -> Check:
     """Long's counts: the first are those of whoever had no place in line."""
 
     def check(results: Results) -> Finding:
         result = results.get("boot-1")
-        found: list[tuple[Verdict, str]] = []
+        found: list[Said] = []
         for n in result.threads if result else []:
             for cell in result.of(lock, n) if result else []:
                 door = cell.events.get("STEAL@0", 0)
@@ -235,12 +225,12 @@ def at_the_door(lock: str) -> Callable[[Results], Finding]:
     return check
 
 
-def rarer_further_back(lock: str) -> Callable[[Results], Finding]:
+def rarer_further_back(lock: str) -> Check:
     """All rounds together, for they are few."""
 
     def check(results: Results) -> Finding:
         result = results.get("boot-1")
-        found: list[tuple[Verdict, str]] = []
+        found: list[Said] = []
         for n in result.threads if result else []:
             cells = result.of(lock, n) if result else []
             sums = [sum(cell.events.get(f"STEAL@{i}", 0) for cell in cells) for i in range(1, 4)]
@@ -260,11 +250,11 @@ def _penalty(than: ministat.Difference) -> Verdict:
     return Verdict.SEEN if than.relative - than.relative_error > -NEGLIGIBLE else Verdict.OPEN
 
 
-def no_penalty(base: str, others: Sequence[str]) -> Callable[[Results], Finding]:
+def no_penalty(base: str, others: Sequence[str]) -> Check:
     """By Rao & Dunlap's statistic."""
 
     def check(results: Results) -> Finding:
-        found: list[tuple[Verdict, str]] = []
+        found: list[Said] = []
         for part, result in results.items():
             for n in result.threads:
                 first = result.rates(base, n)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Xen itself: Debian's source with the patches of lab/hypervisor/xen, or as Debian built it."""
+"""Xen itself: Debian's source with the patches of lab/xen, or as Debian built it."""
 
 import gzip
-import hashlib
 import json
 import shutil
 from dataclasses import asdict, dataclass
@@ -30,12 +29,7 @@ class Xen:
     patches: str = ""  # their digest
 
 
-def _patches() -> list[Path]:
-    return sorted((paths.hypervisors() / "xen").glob("*.patch"))
-
-
-def _digest() -> str:
-    return hashlib.sha256(b"\0".join(path.read_bytes() for path in _patches())).hexdigest()
+FOLDER = "lab/xen"
 
 
 @dataclass(frozen=True)
@@ -84,15 +78,16 @@ def _make(place: Place, *words: str) -> list[str]:
 
 def _patched(place: Place, terms: Terms) -> Xen:
     """Anew if a patch has changed, for an older one cannot be taken back."""
-    known = place.marked()
-    if known and place.source.exists() and known.patches == _digest():
+    known, patches = place.marked(), paths.patches(FOLDER)
+    digest = paths.digest_of(patches)
+    if known and place.source.exists() and known.patches == digest:
         return known
     place.mark.unlink(missing_ok=True)
     shutil.rmtree(place.source, ignore_errors=True)
     version = debsource.fetched(SOURCE, place.source, terms.tell)
-    for path in _patches():
+    for path in patches:
         packages.patch(place.source, path, f"Xen {version}")
-    known = Xen(version, tells_slices=True, patches=_digest())
+    known = Xen(version, tells_slices=True, patches=digest)
     files.write(place.mark, json.dumps(asdict(known)) + "\n")
     return known
 

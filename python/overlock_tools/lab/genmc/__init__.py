@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Locks in another model checker, GenMC."""

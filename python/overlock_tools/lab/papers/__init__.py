@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""The papers' experiments, made again."""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Guests that are domains of Xen."""
