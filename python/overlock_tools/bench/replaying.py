@@ -42,12 +42,7 @@ def run(path: Path, asked: Asked) -> int:
     trace = traces.read(path)
     replayed = plan.of(trace)
     console = terminal()
-    console.print(
-        f"{path}: {trace.program}, {len(replayed.ops)} threads, {len(replayed.locks)} locks, "
-        f"{trace.duration_ns / 1e9:.3g} s",
-        highlight=False,
-    )
-    for line in replayed.told():
+    for line in replayed.introduced(path, trace):
         console.print(line, highlight=False)
     if asked["turns"] or asked["phases"]:
         raise Fail("--turns and --phases do not apply to a replay: its threads repeat the trace")

@@ -11,6 +11,7 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +44,15 @@ class Plan:
     left_out: Counter[str] = field(default_factory=Counter)
     moved: tuple[int, int] = (0, 0)  # sleeps out of sections: how many, and ns
 
+    def introduced(self, path: Path, trace: Trace) -> list[str]:
+        head = (
+            f"{path}: {trace.program}, {len(self.ops)} threads, {len(self.locks)} locks, "
+            f"{trace.duration_ns / 1e9:.3g} s"
+        )
+        return [head, *self.told()]
+
     def told(self) -> list[str]:
+        """What of the trace is replayed otherwise than it was."""
         lines = [
             f"left out, and replayed as work: {n} {LEFT_OUT[why]}"
             for why, n in self.left_out.items()
