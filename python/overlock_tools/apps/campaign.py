@@ -121,7 +121,9 @@ def _part(
 def _measured(
     ready: Rig, parts: Sequence[campaign.Part], options: dict[str, Any], out: Console
 ) -> int:
-    _introduce(parts, out)
+    programs = f"{len(parts)} program{'' if len(parts) == 1 else 's'}"
+    each = f" of {parts[0].job.plan.seconds:g} s"
+    campaign.introduce_all(parts, programs, out, each)
     code = 0
     if any(part.job.to_do for part in parts):
         warnings = campaign.quiet_enough(options["if_busy"], out)
@@ -134,18 +136,6 @@ def _measured(
     for part in parts:
         show(part.job.result, out)
     return code
-
-
-def _introduce(parts: Sequence[campaign.Part], out: Console) -> None:
-    out.print(machine.headline(machine.facts()))
-    cells, seconds = sum(p.job.to_do for p in parts), sum(p.seconds for p in parts)
-    first = parts[0].job.plan
-    out.print(
-        f"{len(parts)} program{'' if len(parts) == 1 else 's'}, {len(first.variants)} locks, "
-        f"{first.rounds} rounds: {cells} cells of {first.seconds:g} s, "
-        f"about {plan.in_words(seconds)} if none collapses",
-        highlight=False,
-    )
 
 
 def show(result: Result, out: Console) -> None:

@@ -243,14 +243,7 @@ def _part(
 
 
 def _introduce_all(parts: Sequence[campaign.Part], out: Console) -> None:
-    out.print(machine.headline(machine.facts()))
-    cells, seconds = sum(p.job.to_do for p in parts), sum(p.seconds for p in parts)
-    first = parts[0].job.plan
-    out.print(
-        f"{len(parts)} files, {len(first.variants)} locks, {first.rounds} rounds: {cells} cells, "
-        f"about {plan.in_words(seconds)} if none collapses",
-        highlight=False,
-    )
+    campaign.introduce_all(parts, f"{len(parts)} files", out)
     for line in results.said(parts[0].job.result):
         out.print(line, soft_wrap=True, highlight=False)
 
