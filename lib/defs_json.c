@@ -99,6 +99,20 @@ static void tunable(const char *name, const char *unit, uint64_t preset, uint64_
 	separator = ",";
 }
 
+/* Of `overlock run`. */
+static void option(const char *name, const char *kind, const char *argument, const char *preset,
+		   const char *variable, const char *what)
+{
+	printf("%s\n    {", separator);
+	text("name", name, ", ");
+	text("kind", kind, ", ");
+	text("argument", argument, ", ");
+	text("preset", preset, ", ");
+	text("variable", variable, ", ");
+	text("what", what, "}");
+	separator = ",";
+}
+
 /* What the simulator can be told: sim/. */
 static void cost(const char *name, double preset, const char *source, const char *what)
 {
@@ -233,6 +247,13 @@ int main(void)
 	list("variables");
 #define OL_VARIABLE(name, what) entry("OVERLOCK_" #name, what);
 #include <variables.def>
+	printf("\n  ]");
+	list("options");
+#define OPTION(name, kind, argument, preset, variable, what) \
+	option(#name, #kind, argument, preset, *variable ? "OVERLOCK_" variable : "", what);
+#define PLAIN(name, kind, argument, preset, variable, brief, what) \
+	OPTION(name, kind, argument, preset, variable, what)
+#include <options.def>
 	printf("\n  ]");
 	list("costs");
 #define COST(name, preset, source, what) cost(#name, preset, source, what);

@@ -33,19 +33,13 @@ static const char help[] =
 	"All else (doctor, bench, check, counters ...) needs the Python command, " PYTHON_COMMAND
 	":\n" INSTALL ".\n";
 
-static const char run_help[] =
-	"Usage: overlock run [OPTIONS] [--] PROGRAM [ARGS]...\n"
-	"\n"
-	"The first name of each is the default.\n"
-	"\n"
-	"  --lock NAME        for mutexes: " DEFAULT_LOCK " or another of `overlock locks`;\n"
-	"                     for OpenMP's locks the same, or " DEFAULT_OPENMP_LOCK
-	" if none is named\n"
-	"  --rwlock NAME      for rwlocks: " GLIBC " or " RWLOCK "\n"
-	"  --spinlock NAME    for spinlocks: " DEFAULT_SPINLOCK ", " GLIBC " or a 4-byte lock\n"
-	"  --openmp WHICH     for locks of OpenMP: " OPENMP_LLVM ", " OPENMP_ALL " or " OPENMP_NONE
-	"\n"
-	"  --TUNABLE N        such as --spin-ns 2000; TUNABLE is one of:\n";
+static const char run_help[] = "Usage: overlock run [OPTIONS] [--] PROGRAM [ARGS]...\n"
+			       "\n"
+			       "The first name of each is the default.\n"
+			       "\n"
+#define PLAIN(name, kind, argument, preset, variable, brief, what) "  --" #name " " brief "\n"
+#include "options.def"
+			       "  --TUNABLE N        such as --spin-ns 2000; TUNABLE is one of:\n";
 
 /* Letters to insert, remove or replace (Levenshtein). */
 static size_t distance(const char *a, const char *b)

@@ -12,8 +12,7 @@
  * prints the program's file (empty without one) and its environment, each with a zero byte behind it:
  * ours, without what an outer `overlock run` set there, and with the library preloaded.
  *
- * Both know options; the lists of them are the same (locks, tunables, variables), and
- * tests/run/test_launch.py compares both.
+ * Both have the options from options.def and tunables.def.
  */
 #include "aliases.h"
 #include "defaults.h"
@@ -34,12 +33,17 @@
 #define LIBRARY LIBRARIES ".so"
 #define SPINS	LIBRARIES "-spins.so"
 
+enum {
+#define PLAIN(name, ...) PLAIN_##name,
+#include "options.def"
+	PLAINS
+};
+
 struct asked {
-	const char *lock, *rwlock, *spinlock, *openmp; /* null: nothing is told to the library */
-	const char *tunable[OL_TUNABLES];	       /* null: as it is */
-	bool spins;				       /* waiting loops yield */
-	char **program;				       /* and its arguments */
-	const char *former;			       /* a name that a lock had */
+	const char *plain[PLAINS];	  /* null: nothing is told to the library */
+	const char *tunable[OL_TUNABLES]; /* null: as it is */
+	char **program;			  /* and its arguments */
+	const char *former;		  /* a name that a lock had */
 	struct misunderstood wrong;
 };
 
@@ -78,31 +82,62 @@ static const struct known *lock_called(const char *id)
 	return 0;
 }
 
-static bool take_spinlock(struct asked *a, const char *name)
+static bool accepts_LOCK(const char *argument, const char *name)
+{
+	(void)argument;
+	return lock_called(name) || !strcmp(name, GLIBC_ADAPTIVE);
+}
+
+static bool accepts_SPINLOCK(const char *argument, const char *name)
 {
 	const struct known *l = lock_called(name);
 
-	a->spinlock = strcmp(name, DEFAULT_SPINLOCK) != 0 ? name : 0;
-	return l ? !spin_refusal(l->traits) : !a->spinlock || !strcmp(name, GLIBC);
+	(void)argument;
+	return l ? !spin_refusal(l->traits)
+		 : !strcmp(name, DEFAULT_SPINLOCK) || !strcmp(name, GLIBC);
 }
 
-static bool take_lock(struct asked *a, const char *name)
+static bool accepts_CHOICE(const char *choices, const char *value)
 {
-	a->lock = ol_now_called(name);
-	a->former = a->lock != name ? name : 0;
-	return lock_called(a->lock) || !strcmp(a->lock, GLIBC_ADAPTIVE);
+	const char *bar;
+
+	for (; (bar = strchr(choices, '|')); choices = bar + 1)
+		if (strlen(value) == (size_t)(bar - choices) &&
+		    !strncmp(choices, value, strlen(value)))
+			return true;
+	return !strcmp(choices, value);
 }
 
-static bool take_openmp(struct asked *a, const char *which)
+static bool accepts_FLAG(const char *argument, const char *value)
 {
-	a->openmp = strcmp(which, OPENMP_LLVM) != 0 ? which : 0;
-	return !a->openmp || !strcmp(which, OPENMP_ALL) || !strcmp(which, OPENMP_NONE);
+	return !strcmp(argument, value);
 }
 
-static bool take_rwlock(struct asked *a, const char *name)
+static const struct plain {
+	const char *option, *argument, *preset, *variable;
+	bool (*accepts)(const char *argument, const char *value);
+} plains[PLAINS] = {
+#define PLAIN(name, kind, argument, preset, variable, ...) \
+	{ "--" #name, argument, preset, "OVERLOCK_" variable, accepts_##kind },
+#include "options.def"
+};
+
+static const struct plain *plain_called(const char *option)
 {
-	a->rwlock = strcmp(name, GLIBC) != 0 ? RWLOCK : 0;
-	return !strcmp(name, RWLOCK) || !strcmp(name, GLIBC);
+	for (const struct plain *p = plains; p < plains + PLAINS; p++)
+		if (!strcmp(p->option, option))
+			return p;
+	return 0;
+}
+
+static bool take_plain(struct asked *a, const struct plain *p, const char *value)
+{
+	const char *now = p == &plains[PLAIN_lock] ? ol_now_called(value) : value;
+
+	if (p == &plains[PLAIN_lock])
+		a->former = now != value ? value : 0;
+	a->plain[p - plains] = strcmp(now, p->preset) != 0 ? now : 0;
+	return p->accepts(p->argument, now);
 }
 
 /* As digits without zeros before them, or inf. */
@@ -144,39 +179,38 @@ static bool take_tunable(struct asked *a, const char *option, const char *text)
 	return false;
 }
 
-static bool take(struct asked *a, const char *option, const char *value)
+/* The option that may stand alone, its value. */
+static const char *value_alone(const char *option)
 {
-	if (!strcmp(option, "--lock"))
-		return take_lock(a, value);
-	if (!strcmp(option, "--rwlock"))
-		return take_rwlock(a, value);
-	if (!strcmp(option, "--spinlock"))
-		return take_spinlock(a, value);
-	if (!strcmp(option, "--openmp"))
-		return take_openmp(a, value);
-	return take_tunable(a, option, value);
+	const struct plain *p = plain_called(option);
+
+	return p && p->accepts == accepts_FLAG ? p->argument : 0;
 }
 
-/* Each of our options but --spins has a value, the next word or what follows `=`; the last of a kind counts. */
+static bool take(struct asked *a, const char *option, const char *value)
+{
+	const struct plain *p = plain_called(option);
+
+	return p ? take_plain(a, p, value) : take_tunable(a, option, value);
+}
+
+/* An option's value is what follows `=`, or the next word if it has none alone; the last of a kind counts. */
 static bool understand(struct asked *a, char **words)
 {
 	while (*words && (*words)[0] == '-' && (*words)[1]) {
-		char *word = *words++, *equals = strchr(word, '='), *option, *value;
+		char *word = *words++, *equals = strchr(word, '='), *option;
+		const char *alone = value_alone(word), *value;
 
 		if (!strcmp(word, "--"))
 			break;
-		if (!strcmp(word, "--spins") || !strcmp(word, "--spins=" SPINS_AUTO)) {
-			a->spins = true;
-			continue;
-		}
-		value = equals ? equals + 1 : *words;
+		value = equals ? equals + 1 : alone ? alone : *words;
 		option = equals ? strndup(word, (size_t)(equals - word)) : strdup(word);
 		if (!option || !value || !take(a, option, value)) {
 			a->wrong = (struct misunderstood){ option, value };
 			return false;
 		}
 		free(option);
-		words += !equals;
+		words += !equals && !alone;
 	}
 	a->program = words;
 	return *words;
@@ -313,38 +347,47 @@ static void prepare(const char *libraries)
 /* Else a program whose waiting loops yield keeps its own locks. */
 static bool names_a_lock(const struct asked *a)
 {
-	bool does = a->lock || a->rwlock || a->spinlock;
+	bool does = a->plain[PLAIN_lock] || a->plain[PLAIN_rwlock] || a->plain[PLAIN_spinlock];
 
 	for (size_t i = 0; i < OL_TUNABLES; i++)
 		does |= a->tunable[i] != 0;
 	return does;
 }
 
+static bool tell_plain(const struct asked *a)
+{
+	bool fine = true;
+
+	for (size_t i = 0; i < PLAINS; i++)
+		fine = fine && tell(plains[i].variable, a->plain[i]);
+	return fine;
+}
+
 static bool tell_all(const struct asked *a)
 {
-	if (a->spins && !tell("OVERLOCK_SPINS", SPINS_AUTO))
-		return false;
-	return (a->spins && !names_a_lock(a)) ||
-	       (tell("OVERLOCK_LOCK", a->lock ? a->lock : DEFAULT_LOCK) &&
-		tell("OVERLOCK_OPENMP_LOCK", a->lock ? 0 : DEFAULT_OPENMP_LOCK) &&
-		tell("OVERLOCK_RWLOCK", a->rwlock) && tell("OVERLOCK_SPINLOCK", a->spinlock) &&
-		tell("OVERLOCK_OPENMP", a->openmp) && tell("OVERLOCK_QUIET", "1") &&
-		tell_tunables(a));
+	const char *lock = a->plain[PLAIN_lock], *spins = a->plain[PLAIN_spins];
+
+	if (spins && !names_a_lock(a))
+		return tell(plains[PLAIN_spins].variable, spins);
+	return tell_plain(a) && tell_tunables(a) && tell("OVERLOCK_QUIET", "1") &&
+	       (lock || (tell("OVERLOCK_LOCK", DEFAULT_LOCK) &&
+			 tell("OVERLOCK_OPENMP_LOCK", DEFAULT_OPENMP_LOCK)));
 }
 
 static void tell_of_former(const struct asked *a)
 {
 	if (a->former)
 		dprintf(STDERR_FILENO, "overlock: the lock %s is called %s now; use the new name\n",
-			a->former, ol_now_called(a->former));
+			a->former, a->plain[PLAIN_lock]);
 }
 
 /* As LD_PRELOAD has them, to be freed; null if one is not found. */
 static char *find_libraries(const struct asked *a)
 {
-	char *spins = a->spins ? find_library(SPINS) : 0, *locks, *both;
+	bool yields = a->plain[PLAIN_spins];
+	char *spins = yields ? find_library(SPINS) : 0, *locks, *both;
 
-	if (a->spins && (!spins || !names_a_lock(a)))
+	if (yields && (!spins || !names_a_lock(a)))
 		return spins;
 	locks = find_library(LIBRARY);
 	if (!spins || !locks)
@@ -357,9 +400,9 @@ static void launch(struct asked *a)
 {
 	char *library = find_libraries(a), *program;
 
-	a->wrong.value = a->spins ? SPINS
+	a->wrong.value = a->plain[PLAIN_spins] ? SPINS
 				 " is not found; it needs x86-64, and libzydis-dev to be built"
-				  : LIBRARY " is not found; reinstall overlock";
+					       : LIBRARY " is not found; reinstall overlock";
 	if (!library)
 		return;
 	program = find_program(*a->program);

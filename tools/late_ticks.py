@@ -21,8 +21,8 @@ import kept_json
 from lock_pages import table
 from overlock_tools.core.model.quantities import plain
 from overlock_tools.core.system import native
-from overlock_tools.sim import comparison, machines, validate
-from overlock_tools.sim.comparison import Plan, Point
+from overlock_tools.sim import machines, native_points, validate
+from overlock_tools.sim.native_points import Plan, Point
 
 TOP = Path(__file__).resolve().parent.parent
 NATIVE = TOP / "docs/measured/validation.json"
@@ -33,7 +33,7 @@ SEEDS = 3
 
 
 def wanted(asked: Plan, rates: validate.Rates) -> list[Point]:
-    known = [p for p in comparison.points(asked) if rates.get(p.name)]
+    known = [p for p in native_points.points(asked) if rates.get(p.name)]
     fifo = [p for p in known if p.lock in FIFO]
     return [p for p in fifo if p.threads >= 4 or not _steady(asked, rates[p.name])]
 
@@ -43,7 +43,7 @@ def _steady(asked: Plan, rates: Sequence[float]) -> bool:
 
 
 def measure() -> dict[str, Any]:
-    asked, kept = comparison.plan(), validate.read(NATIVE)
+    asked, kept = native_points.plan(), validate.read(NATIVE)
     rates = {one["point"]: one["native"] for one in kept["points"]}
     like = replace(kept["simulated"], costs=machines.presets() | kept["simulated"].costs)
     scheduler = validate.SCHEDULERS[kept["machine"]["scheduler"]]

@@ -8,7 +8,7 @@
 
 Records each program under glibc's mutexes, replays the trace under the same mutexes in
 overlock-bench, records the replay by the same library, and compares both. The bounds are those of
-python/overlock_tools/core/trace/compare.py. tools/docs_tables.py makes the tables of
+python/overlock_tools/core/trace/fidelity.py. tools/docs_tables.py makes the tables of
 docs/results/replay.md. With --overhead, it measures what recording costs instead; with --guest, how
 close replays in guests' kernels come, each lock in each rig. An idle machine, please.
 """
@@ -41,7 +41,7 @@ from overlock_tools.bench.replaying import plan_file
 from overlock_tools.core.model import results
 from overlock_tools.core.model.measures import Cell
 from overlock_tools.core.system import machine, native
-from overlock_tools.core.trace import compare, plan, raw
+from overlock_tools.core.trace import fidelity, plan, raw
 from overlock_tools.core.trace import format as traces
 from overlock_tools.core.trace.format import Trace
 
@@ -218,10 +218,10 @@ def recorded(name: str, seconds: float) -> Trace:
 def validate(name: str, seconds: float) -> dict[str, Any]:
     program, trace = PROGRAMS[name], recorded(name, seconds)
     second = recorded(name, seconds)
-    by_itself = compare.alone(second)
+    by_itself = fidelity.alone(second)
     made = plan.of(trace)
     length = min(max(1.5 * trace.duration_ns / 1e9, 0.5), LONGEST)
-    found = compare.compare(trace, made, replay(made, length))
+    found = fidelity.compare(trace, made, replay(made, length))
     return {
         "what": program.what,
         "threads": len(made.ops),
@@ -325,7 +325,7 @@ def _kept() -> dict[str, Any]:
 
 
 def bounds_table() -> str:
-    b = compare.Bounds(**_kept()["bounds"])
+    b = fidelity.Bounds(**_kept()["bounds"])
     rows = [
         ["order", "operations that are the trace's, in its order, by thread", f"{b.in_order:.0%}"],
         ["use", "a lock's share of all acquisitions", f"differs by at most {b.use:g}"],
@@ -446,7 +446,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=4)
     asked = parser.parse_args()
     kept: dict[str, Any] = json.loads(MEASURED.read_text()) if MEASURED.exists() else {}
-    kept["bounds"] = asdict(compare.BOUNDS)
+    kept["bounds"] = asdict(fidelity.BOUNDS)
     if not asked.guest:  # each of those has its own
         kept["machine"] = machine.headline(machine.facts())
     what = "overhead" if asked.overhead else "guests" if asked.guest else "programs"

@@ -8,7 +8,7 @@ import atheris
 
 with atheris.instrument_imports(include=["overlock_tools"]):
     from overlock_tools.core.model import combine, histograms
-    from overlock_tools.core.trace import compare, plan
+    from overlock_tools.core.trace import fidelity, plan
     from overlock_tools.guest import loads, slices
     from overlock_tools.guest.replaying import Replay
     from tests.core.trace.made_up import made_up
@@ -16,7 +16,7 @@ with atheris.instrument_imports(include=["overlock_tools"]):
 
 TRACE = made_up([[(0, 0, 5), (2, 0, 5), (0, 1, 5), (2, 1, 5)]] * 2)
 PLAN = plan.awake_inside(plan.of(TRACE))
-REPLAY = Replay(Path("t.trace"), PLAN, compare.recorded(TRACE, PLAN))
+REPLAY = Replay(Path("t.trace"), PLAN, fidelity.recorded(TRACE, PLAN))
 LOADS = {**loads.LOADS, REPLAY.name: REPLAY}
 
 

@@ -54,11 +54,10 @@ static void check_options(char **words)
 	if (!understand(&a, words))
 		return;
 	must(a.program && *a.program, "there is no program");
-	must(!a.lock || lock_called(a.lock) || !strcmp(a.lock, GLIBC_ADAPTIVE), "no such lock");
-	must(!a.spinlock || lock_called(a.spinlock) || !strcmp(a.spinlock, GLIBC),
-	     "no such spinlock");
-	must(!a.openmp || !strcmp(a.openmp, OPENMP_ALL) || !strcmp(a.openmp, OPENMP_NONE),
-	     "no such OpenMP runtimes");
+	for (size_t i = 0; i < PLAINS; i++)
+		must(!a.plain[i] || (strcmp(a.plain[i], plains[i].preset) != 0 &&
+				     plains[i].accepts(plains[i].argument, a.plain[i])),
+		     "a value is none");
 	for (size_t i = 0; i < OL_TUNABLES; i++)
 		if (a.tunable[i])
 			check_tunable(&ol_tunables[i], a.tunable[i]);

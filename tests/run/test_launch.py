@@ -22,11 +22,11 @@ from overlock_tools import __version__
 from overlock_tools.core.model import defs
 from overlock_tools.core.model.defs import Tunable
 from overlock_tools.core.system import native
-from overlock_tools.run.interpose import ADAPTIVE, OPENMP
+from overlock_tools.run.interpose import ADAPTIVE
 from tests.conftest import TOP
 from tests.mutant import changed
 from tests.processes import HANG_S
-from tests.run.conftest import LOCKS, SPINLOCKS, Compile, environment
+from tests.run.conftest import LOCKS, Compile, environment
 
 Text = str | bytes
 
@@ -75,15 +75,12 @@ STARTED = {
     "a lock after =": row("--lock=twa", "--", "{told}"),
     "a name that a lock had": row("--lock", FORMER, "{told}"),
     "the last lock": row("--lock", "mcs", "--lock", "ticket", "{told}"),
-    "the first lock of the list": row("--lock", LOCKS[0], "{told}"),
-    "the last lock of the list": row("--lock", LOCKS[-1], "{told}"),
-    **{f"--spinlock {lock}": row("--spinlock", lock, "{told}") for lock in SPINLOCKS},
     "glibc's adaptive mutex": row("--lock", ADAPTIVE, "{told}"),
     "the last spinlock": row("--spinlock", "tas", "--spinlock=glibc", "{told}"),
     "the default spinlock": row("--spinlock", "glibc", "--spinlock", "spin_yield", "{told}"),
-    **{f"--openmp {which}": row("--openmp", which, "{told}") for which in OPENMP},
-    "rwlocks": row("--rwlock", "qrw", "{told}"),
-    "the last rwlock": row("--rwlock", "qrw", "--rwlock=glibc", "{told}"),
+    "the first choice": row("--rwlock", "qrw", "--rwlock=glibc", "{told}"),
+    "one in the middle": row("--openmp", "all", "{told}"),
+    "the last choice": row("--rwlock", "qrw", "--openmp", "none", "{told}"),
     "the least of each": row(*each(EVERY, lambda t: f"{EVERY[t].least}"), "{told}"),
     "the most of each": row(*each(EVERY, lambda t: f"00{EVERY[t].most}"), "{told}"),
     "inf for each": row(*each(TIMES, lambda _: "inf"), "{told}"),
@@ -119,6 +116,9 @@ STARTED = {
     "no PATH": row("env", "{told}", PATH=None),
     "with AddressSanitizer": row("./with-address"),
 }
+if (native.folder() / "liboverlock-run-spins.so").exists():
+    STARTED["waiting loops"] = row("--spins", "{told}")
+    STARTED["waiting loops and a lock"] = row("--spins=auto", "--lock", "mcs", "{told}")
 LEFT_TO_PYTHON = {
     "nothing": row(),
     "no program": row("--lock", "mcs"),
@@ -130,6 +130,7 @@ LEFT_TO_PYTHON = {
         for words in (
             ("--counters",),
             ("--counters=1s",),
+            ("--spins=dry-run",),
             ("--histograms",),
             ("--check",),
             ("--json",),
@@ -144,7 +145,9 @@ LEFT_TO_PYTHON = {
     "no such lock": row("--lock", "tickt", "{told}"),
     "no such lock, then one": row("--lock", "tickt", "--lock", "mcs", "{told}"),
     "no lock": row("--lock=", "{told}"),
-    "no such OpenMP runtime": row("--openmp", "gcc", "{told}"),
+    "no such choice": row("--openmp", "gcc", "{told}"),
+    "the beginning of a choice": row("--openmp", "al", "{told}"),
+    "two choices": row("--openmp", "llvm|all", "{told}"),
     "a lock is missing": row("--lock"),
     "-- for a lock": row("--lock", "--", "{told}"),
     "a lock of a header": row("--lock", "./mine.h", "{told}"),
@@ -158,12 +161,7 @@ LEFT_TO_PYTHON = {
     "not a power of two": row("--wait-slots", "3", "{told}"),
     "below the least": row("--long-term", "0", "{told}"),
     "inf is no number": row("--long-term", "inf", "{told}"),
-    "no such rwlock": row("--rwlock", "mcs", "{told}"),
-    **{
-        f"--spinlock {lock}": row("--spinlock", lock, "{told}")
-        for lock in (*defs.load().locks, "none", "")
-        if lock not in SPINLOCKS
-    },
+    **{f"--spinlock {lock}": row("--spinlock", lock, "{told}") for lock in ("mcs", "none", "")},
     "no native folder": row("{told}", OVERLOCK_NATIVE="{folder}"),
     "a folder with the library alone": row("{told}", OVERLOCK_NATIVE="without-lists"),
     "a native folder without the library": Row(
@@ -548,22 +546,18 @@ MUTANTS = {
     "preloads what has no name": (ENVIRONMENT, "if (!n || is_ours", "if (is_ours"),
     "is not quiet": (LAUNCH, 'tell("OVERLOCK_QUIET", "1") &&', ""),
     "another default": ("defaults.h", '"tas_yield"', '"tas"'),
-    "takes any lock": (LAUNCH, "lock_called(a->lock) || !strcmp(a->lock, GLIBC_ADAPTIVE)", "1"),
+    "takes any lock": (LAUNCH, "lock_called(name) || !strcmp(name, GLIBC_ADAPTIVE)", "1"),
     "does not know what a lock was called": (
         LAUNCH,
-        "a->lock = ol_now_called(name);",
-        "a->lock = name;",
+        "? ol_now_called(value) : value",
+        "? value : value",
     ),
     "says nothing of a name that a lock had": (LAUNCH, "if (a->former)", "if (0)"),
     "takes any spinlock": (LAUNCH, "? !spin_refusal(l->traits)", "? 1"),
-    "takes any rwlock": (LAUNCH, "return !strcmp(name, RWLOCK) || ", "return 1 || "),
-    "takes any OpenMP runtime": (LAUNCH, "|| !strcmp(which, OPENMP_NONE)", "|| 1"),
-    "the default spinlock is told": (
-        LAUNCH,
-        "strcmp(name, DEFAULT_SPINLOCK) != 0 ? name : 0",
-        "name",
-    ),
-    "an rwlock stays": (LAUNCH, "strcmp(name, GLIBC) != 0 ? RWLOCK : 0", "RWLOCK"),
+    "takes any choice": (LAUNCH, "return !strcmp(choices, value);", "return 1;"),
+    "the last choice is none": (LAUNCH, "return !strcmp(choices, value);", "return 0;"),
+    "a choice by its beginning": (LAUNCH, "strlen(value) == (size_t)(bar - choices)", "*value"),
+    "the preset is told": (LAUNCH, "strcmp(now, p->preset) != 0 ? now : 0", "now"),
     "a tunable by its beginning": (
         LAUNCH,
         "return !strcmp(name, option);",
@@ -606,6 +600,8 @@ MUTANTS = {
     "any machine": (PROGRAM, "&& a->e_machine == b->e_machine", ""),
     "scripts are not followed": (PROGRAM, '!memcmp(f.head.line, "#!", 2)', "0"),
 }
+if "waiting loops" in STARTED:
+    MUTANTS["a flag takes the next word"] = (LAUNCH, "!equals && !alone", "!equals")
 if os.getuid() == 0:
     MUTANTS["setuid"] = (PROGRAM, "(s.st_mode & S_ISUID)", "0")
 

@@ -121,7 +121,9 @@ def _part(
 def _measured(
     ready: Rig, parts: Sequence[campaign.Part], options: dict[str, Any], out: Console
 ) -> int:
-    _introduce(parts, out)
+    programs = f"{len(parts)} program{'' if len(parts) == 1 else 's'}"
+    each = f" of {parts[0].job.plan.seconds:g} s"
+    campaign.introduce_all(parts, programs, out, each)
     code = 0
     if any(part.job.to_do for part in parts):
         warnings = campaign.quiet_enough(options["if_busy"], out)
@@ -134,12 +136,6 @@ def _measured(
     for part in parts:
         show(part.job.result, out)
     return code
-
-
-def _introduce(parts: Sequence[campaign.Part], out: Console) -> None:
-    programs = f"{len(parts)} program{'' if len(parts) == 1 else 's'}"
-    cells = f"cells of {parts[0].job.plan.seconds:g} s"
-    campaign.introduce_all(parts, programs, cells, out)
 
 
 def show(result: Result, out: Console) -> None:

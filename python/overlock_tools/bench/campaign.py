@@ -265,12 +265,13 @@ def introduce(job: Job, console: Console) -> None:
         console.print(result.cost_of_measuring, highlight=False)
 
 
-def introduce_all(parts: Sequence["Part"], what: str, cells: str, console: Console) -> None:
+def introduce_all(parts: Sequence[Part], what: str, console: Console, each: str = "") -> None:
+    """`what`: that many programs, or files; `each`: what follows the number of cells."""
     console.print(machine.headline(machine.facts()))
-    to_do, seconds = sum(p.job.to_do for p in parts), sum(p.seconds for p in parts)
+    cells, seconds = sum(p.job.to_do for p in parts), sum(p.seconds for p in parts)
     first = parts[0].job.plan
     console.print(
-        f"{what}, {len(first.variants)} locks, {first.rounds} rounds: {to_do} {cells}, "
+        f"{what}, {len(first.variants)} locks, {first.rounds} rounds: {cells} cells{each}, "
         f"about {plans.in_words(seconds)} if none collapses",
         highlight=False,
     )

@@ -42,7 +42,7 @@ def run(path: Path, asked: Asked) -> int:
     trace = traces.read(path)
     replayed = plan.of(trace)
     console = terminal()
-    for line in plan.introduction(path, trace, replayed):
+    for line in replayed.introduced(path, trace):
         console.print(line, highlight=False)
     if asked["turns"] or asked["phases"]:
         raise Fail("--turns and --phases do not apply to a replay: its threads repeat the trace")

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from overlock_tools.bench import bench, campaign, header_locks, subjects
 from overlock_tools.bench.bench import Asked
+from overlock_tools.core.analyze.wording import TOO_FEW
 from overlock_tools.core.model import defs, quantities, stats
 from overlock_tools.core.model.defs import Tunable
 from overlock_tools.core.model.results import Result
@@ -214,7 +215,7 @@ def _finding(
     text, interval = quantities.ratio_text(ratio)
     if ratio.low is not None and ratio.low > 1:
         return f"{where}{name}={value} is best: {text} the default ({interval})."
-    how_sure = f" ({interval})" if interval else ", with too few rounds for an interval"
+    how_sure = f" ({interval})" if interval else f", {TOO_FEW}"
     return (
         f"{where}no value of {name} is proven to be better than the default; {value} had the "
         f"highest rate: {text} the default{how_sure}."

@@ -205,11 +205,11 @@ def _knowledge(_: click.Context, __: click.Parameter, text: str | None) -> str |
     return text
 
 
-KNOWLEDGE = click.option(
-    "--knowledge",
-    metavar="LIST",
-    callback=_knowledge,
-    shell_complete=completing(lambda: [*KNOWLEDGE_WORDS, *defs.load().sources]),
-    help="Where locks learn of preemption (OVERLOCK_KNOWLEDGE): none, usual, all, or sources that "
-    "`overlock doctor --verbose` names. [default: usual]",
-)
+KNOWLEDGE_OPTION: dict[str, Any] = {
+    "metavar": "LIST",
+    "callback": _knowledge,
+    "shell_complete": completing(lambda: [*KNOWLEDGE_WORDS, *defs.load().sources]),
+    "help": "Where locks learn of preemption (OVERLOCK_KNOWLEDGE): none, usual, all, or sources "
+    "that `overlock doctor --verbose` names. [default: usual]",
+}
+KNOWLEDGE = click.option("--knowledge", **KNOWLEDGE_OPTION)

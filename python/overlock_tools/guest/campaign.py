@@ -236,7 +236,7 @@ def _part(
 
 
 def introduce_all(parts: Sequence[campaign.Part], out: Console) -> None:
-    campaign.introduce_all(parts, f"{len(parts)} files", "cells", out)
+    campaign.introduce_all(parts, f"{len(parts)} files", out)
     for line in results.said(parts[0].job.result):
         out.print(line, soft_wrap=True, highlight=False)
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 from rich.console import Console
 
 from overlock_tools.core.model.combine import Answer
-from overlock_tools.core.trace import compare, plan
+from overlock_tools.core.trace import fidelity, plan
 from overlock_tools.core.trace import format as traces
 from overlock_tools.core.trace.plan import Plan
 from overlock_tools.guest import initramfs, vm
@@ -33,7 +33,7 @@ class Replay(Loop):
     presets: ClassVar[Parameters] = {"sample": "8"}
     free: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, path: Path, replayed: Plan, recorded: compare.Measures) -> None:
+    def __init__(self, path: Path, replayed: Plan, recorded: fidelity.Measures) -> None:
         self.path, self.plan, self.recorded = path, replayed, recorded
 
     @property
@@ -51,7 +51,7 @@ class Replay(Loop):
     def answer(self, lines: Sequence[str]) -> Answer:
         """Its threads differ, and sleep: how evenly they take turns says nothing."""
         said = json.loads(lines[-1])["replay"]
-        found = compare.in_guest(self.plan, self.recorded, said)
+        found = fidelity.in_guest(self.plan, self.recorded, said)
         threads = said["threads"]
         whole = all(thread[4] for thread in threads)
         took = max(t[3] for t in threads) - min(t[2] for t in threads)
@@ -68,10 +68,10 @@ def load(path: Path, out: Console) -> Iterator[Replay]:
     """With the archive that takes the plan into guests, which is gone afterwards."""
     trace = traces.read(path)
     made = plan.awake_inside(plan.of(trace))
-    for line in plan.introduction(path, trace, made):
+    for line in made.introduced(path, trace):
         out.print(line, highlight=False)
     packed = plan.packed(made)
-    found = Replay(path, made, compare.recorded(trace, made))
+    found = Replay(path, made, fidelity.recorded(trace, made))
     found.what = f"{trace.program}, replayed by {len(made.ops)} kernel threads"
     found.memory_mb = vm.MEMORY_MB + COPIES * (len(packed) >> 20)
     with tempfile.TemporaryDirectory(prefix="overlock-replay-") as folder:

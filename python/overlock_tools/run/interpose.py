@@ -82,11 +82,21 @@ def chosen(
     return settings | openmp | config.variables(rules)
 
 
-def checks(misuse: bool, deadlock_timeout: str | None) -> dict[str, str]:
+def told(options: Mapping[str, Any], *names: str) -> dict[str, str]:
+    """The variables that have these options' values, where they are given."""
+    known = (defs.load().options[name] for name in names)
+    return {
+        option.variable: "1" if option.kind == "FLAG" else str(options[option.name])
+        for option in known
+        if options[option.name] != option.unset
+    }
+
+
+def checks(options: Mapping[str, Any]) -> dict[str, str]:
     """What the checked library is to look for; empty if it is not needed."""
-    ours = {"OVERLOCK_CHECK": "1"} if misuse else {}
-    if deadlock_timeout:
-        seconds = live.parse_interval(deadlock_timeout, "--deadlock-timeout")
+    ours = told(options, "check")
+    if options["deadlock_timeout"]:
+        seconds = live.parse_interval(options["deadlock_timeout"], "--deadlock-timeout")
         ours["OVERLOCK_DEADLOCK_NS"] = str(round(seconds * 1e9))
     return ours
 
@@ -125,44 +135,31 @@ def prepare(*library_and_program: Path | str) -> Prepared:
     return Prepared(program, variables)
 
 
-SPINLOCK = "spin_yield"  # glibc's spinlock, but its waiters yield
-OPENMP = ("llvm", "all", "none")  # whose OpenMP locks are replaced; the first is the default
-
-
 def spinlocks() -> list[str]:
     fit = [lock.id for lock in defs.load().locks.values() if not lock.no_spinlock]
-    return [SPINLOCK, config.GLIBC, *fit]
+    return [defs.load().options["spinlock"].preset, config.GLIBC, *fit]
 
 
-def spinlock_variable(name: str) -> dict[str, str]:
-    if name == SPINLOCK:
-        return {}
-    if name == config.GLIBC:
-        return {"OVERLOCK_SPINLOCK": name}
+def checked_spinlock(name: str) -> str:
+    if name in spinlocks():
+        return name
     lock = defs.load().lock(name)
     if lock.no_spinlock:
         raise Fail(
             f"--spinlock: {lock.id} {lock.no_spinlock}; choose one of {', '.join(spinlocks())}"
         )
-    return {"OVERLOCK_SPINLOCK": lock.id}
+    return lock.id
 
 
-def other_kinds(rwlock: str, spinlock: str, openmp: str) -> dict[str, str]:
+def other_kinds(options: Mapping[str, Any]) -> dict[str, str]:
     """What serves rwlocks, spinlocks and OpenMP's locks, where it is not the default."""
-    ours = spinlock_variable(spinlock)
-    if rwlock != config.GLIBC:
-        ours["OVERLOCK_RWLOCK"] = rwlock
-    if openmp != OPENMP[0]:
-        ours["OVERLOCK_OPENMP"] = openmp
-    return ours
+    known = {**options, "spinlock": checked_spinlock(options["spinlock"])}
+    return told(known, "rwlock", "spinlock", "openmp")
 
 
 def names_a_lock(options: Mapping[str, Any]) -> bool:
     """Else the program keeps its own."""
-    tunables = (options.get(tunable.name) for tunable in defs.load().tunables.values())
-    return bool(
-        any(options[name] for name in ("lock", "sites", "config"))
-        or any(value is not None for value in tunables)
-        or options["rwlock"] != config.GLIBC
-        or options["spinlock"] != SPINLOCK
-    )
+    known = defs.load()
+    table = ("lock", "site", "config", "rwlock", "spinlock")
+    given = (options[name] != known.options[name].unset for name in table)
+    return any(given) or any(options[name] is not None for name in known.tunables)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from overlock_tools.core.model import defs
 from overlock_tools.core.system import files, native
 from overlock_tools.core.system.errors import Fail, say
 from overlock_tools.run import interpose, live, settings
@@ -17,30 +18,21 @@ if TYPE_CHECKING:  # NumPy takes longer to import than a program to start
     from overlock_tools.core.trace.format import Trace
 
 LIBRARY = "liboverlock-record.so"
-EVENTS = 2_000_000  # 40 bytes each, in memory
 LOOK_S = 3600.0  # nothing is to be done before the program ends
-REPORTS = {
-    "counters": "--counters",
-    "every": "--counters=1s",
-    "histograms": "--histograms",
-    "signal": "--counters-signal",
-    "output": "--output",
-    "stacks": "--stacks",
-    "folded": "--folded",
-    "weight": "--weight",
-    "check": "--check",
-    "deadlock_timeout": "--deadlock-timeout",
-    "form": "--print",
-    "monitor": "--monitor",
-}
+# Of these, --record can have none.
+EXCLUDED = (
+    *("counters", "counters_what", "histograms", "counters_signal", "output", "stacks", "folded"),
+    *("weight", "check", "deadlock_timeout", "print", "monitor"),
+)
 Options = dict[str, Any]
 Prepare = Callable[[str, Options], tuple[interpose.Prepared, dict[str, str]]]
 
 
 def check(options: Options) -> None:
-    for name, option in REPORTS.items():
-        if options.get(name):
-            raise Fail(f"--record and {option} exclude each other; remove one", CANNOT_START)
+    for name in EXCLUDED:
+        if options[name]:
+            word = "--counters=1s" if name == "counters_what" else defs.load().options[name].word
+            raise Fail(f"--record and {word} exclude each other; remove one", CANNOT_START)
     try:
         if options["record"] == "-":
             raise Fail("--record - is standard output, the program's own; give a file")

@@ -8,24 +8,23 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
+from overlock_tools.core.model import defs
 from overlock_tools.core.system import files, monitord
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.run import interpose, killed, live, profiling, recording, settings, spins
 from overlock_tools.run.starting import CANNOT_START, starting
 
-# The options of a run that asks for nothing.
-NOTHING: dict[str, Any] = {
-    **dict.fromkeys(("lock", "config", "every", "signal", "top", "folded", "weight", "output")),
-    **dict.fromkeys(("deadlock_timeout", "form", "record")),
-    **dict.fromkeys(("counters", "histograms", "stacks", "check", "as_json", "monitor"), False),
-    "spins": False,
-    "spins_what": None,
-    "sites": (),
-    "rwlock": "glibc",
-    "spinlock": interpose.SPINLOCK,
-    "openmp": interpose.OPENMP[0],
-    "children": True,
-}
+
+def behind() -> list[str]:
+    """What holds the values of flags that may have one behind `=`."""
+    every = defs.load().options.values()
+    return [f"{option.name}_what" for option in every if option.kind == "FLAG" and option.argument]
+
+
+def nothing() -> dict[str, Any]:
+    """The options of a run that asks for nothing."""
+    unset = {name: option.unset for name, option in defs.load().options.items()}
+    return unset | dict.fromkeys([*behind(), *defs.load().tunables])
 
 
 ASIDE = "report"  # beside the records, until it goes to standard output
@@ -37,20 +36,20 @@ def stacks_wanted(options: dict[str, Any]) -> bool:
 
 def stays_for(options: dict[str, Any]) -> str:
     """The option for which we stay while the program runs; empty if there is none."""
-    if options["every"]:
+    if options["counters_what"]:
         return "--counters=1s"
     return "--stacks" if stacks_wanted(options) else ""
 
 
 def check_reporting(options: dict[str, Any]) -> None:
-    if options["as_json"] and not options["every"]:
+    if options["json"] and not options["counters_what"]:
         raise Fail("--json needs --counters=1s; the final report in --output FILE is always JSON")
     checks = options["check"] or options["deadlock_timeout"]
     one_file = stays_for(options)
     if one_file and settings.PID in (options["output"] or ""):
         raise Fail(f"{one_file} writes a single file; remove %p from its name")
-    if options["every"]:
-        live.parse_interval(options["every"])
+    if options["counters_what"]:
+        live.parse_interval(options["counters_what"])
         if checks:
             raise Fail(
                 "--counters=1s cannot be combined with --check or --deadlock-timeout; remove one"
@@ -60,9 +59,9 @@ def check_reporting(options: dict[str, Any]) -> None:
                 "stacks are reported only at the end; remove --counters=1s, or remove --stacks "
                 "and --folded"
             )
-    if options["signal"]:
-        profiling.parse_signal(options["signal"])
-        if options["every"] or checks:
+    if options["counters_signal"]:
+        profiling.parse_signal(options["counters_signal"])
+        if options["counters_what"] or checks:
             raise Fail(
                 "--counters-signal cannot be combined with --counters=1s, --check or "
                 "--deadlock-timeout; remove one"
@@ -82,15 +81,13 @@ def report_variables(output: str | None) -> dict[str, str]:
 
 def reporting_variables(options: dict[str, Any]) -> dict[str, str]:
     """What the report is to have, and when it is written."""
-    ours = {}
+    ours = interpose.told(options, "top")
     if options["histograms"] or options["weight"] == "hold":
         ours["OVERLOCK_HISTOGRAMS"] = "1"
     if stacks_wanted(options):
         ours["OVERLOCK_STACKS"] = options["weight"] or profiling.WEIGHTS[0]
-    if options["signal"]:
-        ours["OVERLOCK_SIGNAL"] = str(profiling.parse_signal(options["signal"]))
-    if options["top"]:
-        ours["OVERLOCK_TOP"] = str(options["top"])
+    if options["counters_signal"]:
+        ours["OVERLOCK_SIGNAL"] = str(profiling.parse_signal(options["counters_signal"]))
     return ours
 
 
@@ -105,14 +102,14 @@ def follow(
     program: str, args: tuple[str, ...], variables: dict[str, str], options: dict[str, Any]
 ) -> NoReturn:
     """Stays, and reports while the program runs."""
-    interval = live.parse_interval(options["every"])
+    interval = live.parse_interval(options["counters_what"])
 
     def start(records: Path) -> "subprocess.Popen[bytes]":
         env = variables | {"OVERLOCK_LIVE": str(records)}
         return subprocess.Popen(args, executable=Path(program).absolute(), env=env)
 
     def listening(reader: live.Reader, _: int) -> live.Listener:
-        return live.Follower(reader, out, options["as_json"], options["top"] or live.ROWS)
+        return live.Follower(reader, out, options["json"], options["top"] or live.ROWS)
 
     where = options["output"]
     with files.opened(Path(where)) if where else live.terminal() as out, starting(program):
@@ -170,7 +167,7 @@ def profile(
 
 
 def wants_counters(options: dict[str, Any]) -> bool:
-    asking = ("counters", "every", "histograms", "signal", "output")
+    asking = ("counters", "counters_what", "histograms", "counters_signal", "output")
     return any(options[name] for name in asking) or stacks_wanted(options)
 
 
@@ -185,22 +182,22 @@ def asked(options: dict[str, Any]) -> tuple[str, dict[str, str]]:
     output: str | None = options["output"]
     check_reporting(options)
     counters = wants_counters(options)
-    checks = interpose.checks(options["check"], options["deadlock_timeout"])
+    checks = interpose.checks(options)
     flavour = "-checked" if checks else "-counted" if counters else ""
-    if options["form"]:
+    if options["print"]:
         settings.check(stays_for(options), bool(flavour), output)
         if options["monitor"]:
             raise Fail(
                 "--monitor cannot be printed; start the service: systemctl start overlock-monitord"
             )
     ours = interpose.chosen(
-        options["lock"], options["sites"], options["config"], options, counters=bool(flavour)
+        options["lock"], options["site"], options["config"], options, counters=bool(flavour)
     )
-    ours |= interpose.other_kinds(*(options[kind] for kind in ("rwlock", "spinlock", "openmp")))
+    ours |= interpose.other_kinds(options)
     ours |= checks
     if flavour:
         ours |= report_variables(output or options["folded"]) | reporting_variables(options)
-    if options.get("knowledge"):
+    if options["knowledge"]:
         ours["OVERLOCK_KNOWLEDGE"] = options["knowledge"]
     if not counters:
         ours["OVERLOCK_QUIET"] = "1"
@@ -238,21 +235,21 @@ def run(program: str, args: tuple[str, ...], options: dict[str, Any]) -> None:
     if options["record"]:
         sys.exit(recording.run(program, args, options, prepare))
     (path, variables), ours = prepare(program, options)
-    if options["form"]:
+    if options["print"]:
         try:
-            text = settings.text(options["form"], ours)
+            text = settings.text(options["print"], ours)
         except Fail as error:
             raise Fail(error.message, CANNOT_START) from error
         print(text, end="", flush=True)
         return
     if spins.reports(spins.words(options)):
         sys.exit(spins.run(path, (program, *args), variables))
-    stays = options["every"] or stacks_wanted(options) or is_witnessed(options)
+    stays = options["counters_what"] or stacks_wanted(options) or is_witnessed(options)
     if options["output"] == str(files.STDOUT) and not stays:
         raise Fail("--output - is written at the program's end, when overlock is gone; give a file")
     if options["monitor"]:
         variables |= monitor()
-    if options["every"]:
+    if options["counters_what"]:
         follow(path, (program, *args), variables, options)
     if stacks_wanted(options):
         profile(path, (program, *args), variables, options)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from overlock_tools.core.model import defs
 from overlock_tools.core.model.quantities import duration
 from overlock_tools.core.system import files, native
 from overlock_tools.core.system.errors import FAILED, Fail
@@ -80,7 +79,7 @@ def measured(
 
 
 def prepared(program: str, **options: Any) -> tuple[Path, dict[str, str]]:
-    every = run.NOTHING | dict.fromkeys(defs.load().tunables) | options
+    every = run.nothing() | options
     (name, variables), _ = run.prepare(program, every)
     return Path(name), variables
 

@@ -17,7 +17,7 @@ from overlock_tools.core.model.quantities import duration, factor
 from overlock_tools.core.system import files
 from overlock_tools.core.system.errors import FAILED, INTERRUPTED, Fail
 from overlock_tools.core.system.terminal import console
-from overlock_tools.sim import comparison, grid, resolve, scenario
+from overlock_tools.sim import grid, native_points, resolve, scenario
 from overlock_tools.sim.batch import Answer, Batch, Shown
 from overlock_tools.sim.cache import Cache
 from overlock_tools.sim.campaign import kept_in
@@ -117,7 +117,7 @@ def _grid(asked: Scenario, places: Sequence[Place], answers: Sequence[Answer]) -
 def _validated(places: Sequence[Place]) -> Iterator[tuple[str, int]]:
     """Scenarios that validation.toml has, too: those can be measured on a machine of two CPUs."""
     known = {json.dumps(_essence(place), sort_keys=True): i for i, place in enumerate(places)}
-    for series in comparison.plan().series:
+    for series in native_points.plan().series:
         for threads in series.threads:
             quota = series.quota_cpus and series.quota_cpus * resolve.PERIOD_MS * 1000
             wanted = (NATIVE, 2, 1, "threads", threads, series.cs_ns, series.ncs_ns, quota or "inf")

@@ -21,11 +21,11 @@ from overlock_tools.core.model.results import Result
 from overlock_tools.core.system import files, machine, reading
 from overlock_tools.core.system.errors import FAILED, INTERRUPTED, Fail
 from overlock_tools.core.system.terminal import console
-from overlock_tools.sim import calibrate, campaign, comparison, lists, machines, schema
+from overlock_tools.sim import calibrate, campaign, lists, machines, native_points, schema
 from overlock_tools.sim.batch import Answer, Batch, Shown
 from overlock_tools.sim.cache import Cache
-from overlock_tools.sim.comparison import Compared, Plan, Point, Series
 from overlock_tools.sim.machines import Machine
+from overlock_tools.sim.native_points import Compared, Plan, Point, Series
 
 FORMAT = "overlock-validation"
 SCHEDULERS = {"CFS": "fair", "EEVDF": "eevdf"}  # by what the kernel's is called
@@ -63,7 +63,7 @@ def run(options: Mapping[str, Any], bench: Bench) -> int:
     out, output = console(), options["output"]
     for path in filter(None, (output,)):
         files.check_writable(path)
-    asked = comparison.plan()
+    asked = native_points.plan()
     kept = read(options["native"]) if options["native"] else None
     like = _machine(options, kept)
     scheduler = _scheduler(options, kept)
@@ -73,14 +73,14 @@ def run(options: Mapping[str, Any], bench: Bench) -> int:
             out.print(f"interrupted{_hint(options)}", soft_wrap=True)
             return INTERRUPTED
         simulated: Rates = {}
-        points = [point for point in comparison.points(asked) if native.rates.get(point.name)]
+        points = [point for point in native_points.points(asked) if native.rates.get(point.name)]
         batch = _batch(asked, points, (like, scheduler), Cache(folder), simulated)
         with deferred() as asked_to_end:
             title = f"{batch.total} runs of {asked.simulated['seconds']:g} s on {like.title}"
             out.print(title, soft_wrap=True)
             batch.simulate(options, Shown(out, False, lambda: title), asked_to_end)
             complete = {name: r for name, r in simulated.items() if len(r) == _seeds(asked)}
-            compared = comparison.compare(asked, native.rates, complete)
+            compared = native_points.compare(asked, native.rates, complete)
             if output:
                 said = document(asked, native, (like, scheduler), compared)
                 files.write(output, said)
@@ -125,7 +125,7 @@ def _measured(asked: Plan, folder: Path, options: Mapping[str, Any], bench: Benc
     rates = {
         point.name: result.rates(point.lock, point.threads)
         for series, result in zip(asked.series, found, strict=True)
-        for point in comparison.points(asked)
+        for point in native_points.points(asked)
         if point.series == series
     }
     return Native(rates, found[0].machine, {**asked.native, "date": found[0].settings["date"]})
@@ -264,10 +264,10 @@ def document(
         "measured": native.how,
         "scheduler": scheduler,
         "judged": asdict(asked.judged),
-        "scores": {n: asdict(comparison.score(of)) for n, of in _parts(compared).items() if of},
+        "scores": {n: asdict(native_points.score(of)) for n, of in _parts(compared).items() if of},
         "wrong_orders": [
             {"faster": pair.faster.point.name, "slower": pair.slower.point.name}
-            for pair in comparison.orders(compared)
+            for pair in native_points.orders(compared)
             if not pair.right
         ],
     }
@@ -303,14 +303,14 @@ def _parts(compared: Sequence[Compared]) -> dict[str, list[Compared]]:
 def _show(asked: Plan, compared: Sequence[Compared], out: Console) -> None:
     out.print(_table(compared))
     out.print(_scores(asked, compared))
-    for pair in comparison.orders(compared):
+    for pair in native_points.orders(compared):
         if not pair.right:
             names = f"{pair.faster.point.name} is faster than {pair.slower.point.name}"
             out.print(f"wrong order: natively {names}", soft_wrap=True)
 
 
 def _passes(asked: Plan, compared: Sequence[Compared]) -> bool:
-    return all(comparison.score(part).passes(asked.judged) for part in _parts(compared).values())
+    return all(native_points.score(part).passes(asked.judged) for part in _parts(compared).values())
 
 
 def _table(compared: Sequence[Compared]) -> Table:
@@ -349,7 +349,7 @@ def _scores(asked: Plan, compared: Sequence[Compared]) -> Table:
     ):
         table.add_column(heading)
     for name, part in _parts(compared).items():
-        score = comparison.score(part)
+        score = native_points.score(part)
         table.add_row(
             name,
             f"{score.steady_right} of {score.steady}",

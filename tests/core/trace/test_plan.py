@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from overlock_tools.core.system.errors import Fail
-from overlock_tools.core.trace import compare, mix, plan
+from overlock_tools.core.trace import fidelity, mix, plan
 from overlock_tools.core.trace.format import ACQUIRE, FAIL, READ, RELEASE, WAIT, Trace
 from tests.core.trace.made_up import Step, made_up
 
@@ -161,7 +161,7 @@ def done(rows: list[tuple[int, int, int, int]], began: int, ended: int) -> list[
     return [n, hashed, began, ended, 1]
 
 
-BEFORE = compare.Measures(4, 1.0, 0.5, 2, 0.1, [0.5, 0.5], [1.0, 0.0])
+BEFORE = fidelity.Measures(4, 1.0, 0.5, 2, 0.1, [0.5, 0.5], [1.0, 0.0])
 
 
 def test_a_guest_counts_its_replay_itself() -> None:
@@ -169,7 +169,7 @@ def test_a_guest_counts_its_replay_itself() -> None:
         "locks": [[0, 1, 1, 30], [1, 3, 1, 10]],
         "threads": [done(ROWS, 100, 300), done(ROWS[4:5], 150, 350)],
     }
-    found = compare.in_guest(planned(ROWS, ROWS[4:]), BEFORE, said)
+    found = fidelity.in_guest(planned(ROWS, ROWS[4:]), BEFORE, said)
     assert found.in_order == 1
     assert found.replayed.waits == [0.75, 0.25]
     assert found.replayed.use == [0.25, 0.75]
@@ -182,7 +182,7 @@ def test_a_guest_s_threads_that_did_others_work_are_not_in_order() -> None:
     other = [ROWS[1], ROWS[0], *ROWS[2:]]
     for threads, share in (((other, ROWS[4:]), 2 / 8), ((ROWS * 2, ROWS[4:]), 2 / 14)):
         said = {"locks": [], "threads": [done(rows, 0, 9) for rows in threads]}
-        assert compare.in_guest(planned(ROWS, ROWS[4:]), BEFORE, said).in_order == share
+        assert fidelity.in_guest(planned(ROWS, ROWS[4:]), BEFORE, said).in_order == share
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_a_guest_s_threads_that_did_others_work_are_not_in_order() -> None:
 )
 def test_what_a_guest_cannot_have_counted_is_refused(said: dict[str, Any]) -> None:
     with pytest.raises((ValueError, LookupError, ArithmeticError)):
-        compare.in_guest(planned(ROWS), BEFORE, said)
+        fidelity.in_guest(planned(ROWS), BEFORE, said)
 
 
 def test_the_plan_s_file() -> None:
@@ -236,10 +236,10 @@ def test_a_replay_in_order_is_found_to_be() -> None:
     ]
     trace = made_up([steps, steps])
     made = plan.of(trace)
-    same = compare.compare(trace, made, again(trace, made))
+    same = fidelity.compare(trace, made, again(trace, made))
     assert (same.in_order, same.use, same.misses()) == (1.0, 0, [])
     assert same.pace == pytest.approx(1)
-    other = compare.compare(trace, made, again(trace, made, 20, 21))
+    other = fidelity.compare(trace, made, again(trace, made, 20, 21))
     assert other.in_order == (20 + 60) / 120
     assert "order" in other.misses()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from overlock_tools.bench.replaying import plan_file
-from overlock_tools.core.trace import compare, plan, raw
+from overlock_tools.core.trace import fidelity, plan, raw
 from overlock_tools.core.trace import format as traces
 from overlock_tools.core.trace.format import ACQUIRE, FAIL, READ, RELEASE, WAIT, Trace
 from tests.conftest import NATIVE, TOP
@@ -77,7 +77,7 @@ def test_each_thread_s_order_is_recorded_and_replayed(planted: Path, tmp_path: P
     made = plan.of(trace)
     assert not made.told()
     again = replay(made, tmp_path)
-    found = compare.compare(trace, made, again)
+    found = fidelity.compare(trace, made, again)
     assert found.in_order == 1.0
     assert found.replayed.acquisitions == found.recorded.acquisitions
     assert found.use == 0

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from overlock_tools.core.system.errors import Fail
-from overlock_tools.sim import comparison, grid, grid_campaign, grid_map, resolve, scenario
+from overlock_tools.sim import grid, grid_campaign, grid_map, native_points, resolve, scenario
 from overlock_tools.sim.grid import Grid
 from tests.sim.command.conftest import Fake
 
@@ -178,7 +178,7 @@ def test_the_ready_grid_has_what_it_promises() -> None:
     found = dict(grid_campaign._validated(places))
     wanted = {
         f"{series.name}/{threads}"
-        for series in comparison.plan().series
+        for series in native_points.plan().series
         if series.copies == 1 and not series.quota_cpus  # whose period is another
         for threads in series.threads
     }

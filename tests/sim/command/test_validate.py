@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from overlock_tools.sim import comparison
+from overlock_tools.sim import native_points
 from tests.conftest import TOP
 from tests.processes import HANG_S, until
 from tests.sim.command.conftest import Fake
@@ -54,7 +54,7 @@ ncs_ns = 330
 @pytest.fixture(autouse=True)
 def _small_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "plan.toml").write_text(PLAN)
-    monkeypatch.setattr(comparison, "PLAN", tmp_path / "plan.toml")
+    monkeypatch.setattr(native_points, "PLAN", tmp_path / "plan.toml")
 
 
 def with_costs(fake: Fake, pairs: list[dict[str, Any]]) -> None:
@@ -143,9 +143,9 @@ def test_both_collapsed_is_right_where_rounds_differ(fake: Fake) -> None:
     fake.says(mcs={"turns": 1000})
     rates = {**RIGHT, "short/mcs/1": [1e9, 1e9], "short/mcs/4": [10.0, 5e7]}
     assert verdicts(validated(fake, rates)[1])["short/mcs/4"] == (False, False)
-    one = comparison.Compared(
-        comparison.points(comparison.plan())[-1], [1.0, 9.0], [2.0], (100.0, 100.0),
-        comparison.plan().judged,
+    one = native_points.Compared(
+        native_points.points(native_points.plan())[-1], [1.0, 9.0], [2.0], (100.0, 100.0),
+        native_points.plan().judged,
     )  # fmt: skip
     assert (one.steady, one.right) == (False, True)
 
@@ -153,7 +153,9 @@ def test_both_collapsed_is_right_where_rounds_differ(fake: Fake) -> None:
 def test_a_third_is_held_out_by_its_name(fake: Fake) -> None:
     _, kept, _ = validated(fake, RIGHT)
     held = {one["point"] for one in kept["points"] if one["held_out"]}
-    assert held == {p.name for p in comparison.points(comparison.plan()) if is_held_out(p.name)}
+    assert held == {
+        p.name for p in native_points.points(native_points.plan()) if is_held_out(p.name)
+    }
     assert 0 < len(held) < len(RIGHT)
 
 
@@ -208,8 +210,8 @@ def subprocess_of_a_small_plan(fake: Fake, *words: str) -> Any:
     """Not forked: it is to be interrupted. A module that Python imports first names the plan."""
     (fake.folder / "sitecustomize.py").write_text(
         "from pathlib import Path\n"
-        "from overlock_tools.sim import comparison\n"
-        f"comparison.PLAN = Path({str(fake.folder / 'plan.toml')!r})\n"
+        "from overlock_tools.sim import native_points\n"
+        f"native_points.PLAN = Path({str(fake.folder / 'plan.toml')!r})\n"
     )
     fake.environment["PYTHONPATH"] = f"{fake.folder}:{fake.environment.get('PYTHONPATH', '')}"
     return fake.apart(*words)

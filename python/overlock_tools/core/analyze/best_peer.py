@@ -111,13 +111,9 @@ def _bound(
     rates: Rates, against: Sequence[tuple[str, str, int]], confidence: float
 ) -> stats.Ratio | None:
     """`against`: our lock, the peer, the number of threads."""
-    by_round = [rates.get((v, n), {}) for ours, theirs, n in against for v in (ours, theirs)]
-    common = sorted(set.intersection(*map(set, by_round)))
-    if not common:
-        return None
-    columns = [[rates_of[r] for r in common] for rates_of in by_round]
-    pairs = list(zip(columns[::2], columns[1::2], strict=True))
-    return stats.geometric_mean_ratio(pairs, stats.both_ends(confidence))
+    tables = [(rates.get((ours, n), {}), rates.get((theirs, n), {})) for ours, theirs, n in against]
+    pairs = stats.paired(tables)
+    return stats.geometric_mean_ratio(pairs, stats.both_ends(confidence)) if pairs else None
 
 
 def judge(

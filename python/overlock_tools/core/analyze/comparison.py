@@ -204,9 +204,8 @@ class Pair:
 
 def common_rates(result: Result, variants: Sequence[str], threads: int) -> dict[str, list[float]]:
     """Of the rounds that all have; empty if there are none."""
-    by_round = {v: {c.round: c.rate_or_bound for c in result.of(v, threads)} for v in variants}
-    rounds = sorted(set.intersection(*map(set, by_round.values())))
-    return {v: [rates[r] for r in rounds] for v, rates in by_round.items()} if rounds else {}
+    rows = stats.in_common([result.rates_by_round(v, threads) for v in variants])
+    return dict(zip(variants, rows, strict=True)) if rows else {}
 
 
 def pairs(rates: dict[str, list[float]], threads: int, confidence: float) -> list[Pair]:

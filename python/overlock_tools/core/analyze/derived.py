@@ -141,10 +141,6 @@ class View:
             self._ratios[key] = self.result.ratio(ours, theirs, list(key[3]))
         return self._ratios[key]
 
-    def compared(self, measure: str, ours: str, theirs: str, threads: int) -> Ratio | None:
-        """Of any measure: the median of ours / theirs over the rounds that have both."""
-        return self.between(measure, (ours, threads), (theirs, threads))
-
     def between(
         self,
         measure: str,
@@ -152,12 +148,13 @@ class View:
         theirs: tuple[str, int],
         confidence: float = stats.CONFIDENCE,
     ) -> Ratio | None:
-        """The same, of two places: a variant at a number of threads each."""
+        """Of any measure: the median of ours / theirs over the rounds that have both.
+
+        Both are a variant at a number of threads.
+        """
         one, other = (self._comparable(measure, *place) for place in (ours, theirs))
-        rounds = sorted(set(one) & set(other))
-        if not rounds:
-            return None
-        return stats.ratio([one[r] for r in rounds], [other[r] for r in rounds], confidence)
+        pairs = stats.paired([(one, other)])
+        return stats.geometric_mean_ratio(pairs, confidence) if pairs else None
 
     def _comparable(self, measure: str, variant: str, threads: int) -> dict[int, float]:
         values, cells = self.by_round(measure, variant, threads), self.cells(variant, threads)

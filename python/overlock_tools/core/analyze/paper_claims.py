@@ -15,9 +15,10 @@ from importlib import resources
 from typing import Any
 
 from overlock_tools.core.analyze.derived import View
+from overlock_tools.core.analyze.wording import surely
 from overlock_tools.core.model import stats
 from overlock_tools.core.model.measures import value_of
-from overlock_tools.core.model.quantities import count, factor
+from overlock_tools.core.model.quantities import count
 from overlock_tools.core.model.results import GUEST, Result, named
 from overlock_tools.core.model.stats import Ratio
 
@@ -176,20 +177,10 @@ def fitting(result: Result, least: int, most: int) -> list[int]:
     return [n for n in result.threads if least <= n <= min(most, result.cpus)]
 
 
-def _times(ratio: Ratio) -> str:
-    if ratio.low is None or ratio.high is None:
-        return f"{factor(ratio.value)}×, with too few rounds for an interval"
-    return f"{factor(ratio.value)}× [{factor(ratio.low)} – {factor(ratio.high)}]"
-
-
 def within(ratio: Ratio, expected: Range) -> Verdict:
     """Whether the whole interval is where it should be, or nothing of it is."""
-    if ratio.low is None or ratio.high is None:
-        return Verdict.OPEN
-    low, high = expected
-    if low < ratio.low and ratio.high < high:
-        return Verdict.SEEN
-    return Verdict.NOT_SEEN if ratio.high < low or high < ratio.low else Verdict.OPEN
+    is_there = ratio.within(*expected)
+    return {True: Verdict.SEEN, False: Verdict.NOT_SEEN, None: Verdict.OPEN}[is_there]
 
 
 def everywhere(found: Sequence[tuple[Verdict, str]], missing: str) -> Finding:
@@ -206,7 +197,7 @@ def everywhere(found: Sequence[tuple[Verdict, str]], missing: str) -> Finding:
 
 def _ratios(found: Sequence[tuple[str, Ratio | None]], expect: Range, missing: str) -> Finding:
     """Each ratio that is known, with what it is of."""
-    known = [(within(ratio, expect), f"{of}: {_times(ratio)}") for of, ratio in found if ratio]
+    known = [(within(ratio, expect), f"{of}: {surely(ratio)}") for of, ratio in found if ratio]
     return everywhere(known, missing)
 
 

@@ -67,7 +67,7 @@ def _lock_and_peer(view: View, words: Less) -> list[str]:
     ours, theirs = view.best_lock, view.best_peer
     if not ours or not theirs:
         return []
-    ratio = view.compared(words.measure, ours, theirs, view.at)
+    ratio = view.between(words.measure, (ours, view.at), (theirs, view.at))
     if ratio is None:
         return []
     if ratio.alike:

@@ -19,6 +19,11 @@ def times(ratio: Ratio) -> str:
     return f"{factor(ratio.value)}×{interval}"
 
 
+def surely(ratio: Ratio) -> str:
+    """Says where there is no interval."""
+    return times(ratio) if ratio.known else f"{times(ratio)}, {TOO_FEW}"
+
+
 def listed(words: list[str]) -> str:
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
 
@@ -69,7 +74,9 @@ def by_rate(view: View, variants: Iterable[str], other: str, threads: list[int])
 
 def by_measure(view: View, measure: str, variants: Iterable[str], other: str) -> Told:
     """By another measure, at the number of threads shown."""
-    found = {v: view.compared(measure, v, other, view.at) for v in variants if v != other}
+    found = {
+        v: view.between(measure, (v, view.at), (other, view.at)) for v in variants if v != other
+    }
     return _told({v: ratio for v, ratio in found.items() if ratio})
 
 

@@ -100,6 +100,27 @@ class Tunable:
 
 
 @dataclass(frozen=True)
+class Option:
+    """Of `overlock run`: run/options.def says what each has."""
+
+    name: str
+    kind: str
+    argument: str
+    preset: str
+    variable: str
+    what: str
+
+    @property
+    def word(self) -> str:
+        return f"--{self.name.replace('_', '-')}"
+
+    @property
+    def unset(self) -> Any:
+        """Its value where it is not given."""
+        return {"FLAG": False, "SWITCH": True, "TEXTS": ()}.get(self.kind, self.preset or None)
+
+
+@dataclass(frozen=True)
 class Defs:
     abi: int
     version: str
@@ -109,6 +130,7 @@ class Defs:
     events: dict[str, Event]
     tunables: dict[str, Tunable]
     variables: dict[str, str]  # what `overlock run` tells the preloaded library, and what it means
+    options: dict[str, Option]  # of `overlock run`
     sources: dict[str, str]  # of knowledge of preemption, and what they know
     live: dict[str, int]  # where the counters are in a file of OVERLOCK_LIVE
 
@@ -188,6 +210,7 @@ def load() -> Defs:
         {entry["name"]: Event(**entry) for entry in raw["events"]},
         {entry["name"]: Tunable(**entry) for entry in raw["tunables"]},
         {entry["name"]: entry["what"] for entry in raw["variables"]},
+        {entry["name"]: Option(**entry) for entry in raw["options"]},
         {entry["name"]: entry["what"] for entry in raw["sources"]},
         raw["live"],
     )

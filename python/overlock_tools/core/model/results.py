@@ -139,16 +139,12 @@ class Result:
         self, ours: str, theirs: str, threads: list[int]
     ) -> list[tuple[list[float], list[float]]]:
         """Rates of two variants in the rounds in which both are complete at all of `threads`."""
-        tables = [
-            {cell.round: cell.rate_or_bound for cell in self.of(variant, n)}
-            for n in threads
-            for variant in (ours, theirs)
-        ]
-        rounds = sorted(set.intersection(*(set(table) for table in tables))) if tables else []
-        if not rounds:
-            return []
-        columns = [[table[r] for r in rounds] for table in tables]
-        return list(zip(columns[::2], columns[1::2], strict=True))
+        return stats.paired(
+            [(self.rates_by_round(ours, n), self.rates_by_round(theirs, n)) for n in threads]
+        )
+
+    def rates_by_round(self, variant: str, threads: int) -> dict[int, float]:
+        return {cell.round: cell.rate_or_bound for cell in self.of(variant, threads)}
 
     def ratio(self, ours: str, theirs: str, threads: list[int]) -> stats.Ratio | None:
         """Geometric mean over `threads` of the ratios of rates; None without a common round.

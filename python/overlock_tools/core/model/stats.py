@@ -14,7 +14,7 @@ compares it with others.
 """
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from math import comb
@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # it takes as long to import as a command to answer
 
     Floats = npt.NDArray[np.float64]
 
+Rounds = Mapping[int, float]  # values by their rounds
 Pairs = Sequence[tuple[Sequence[float], Sequence[float]]]  # a row of rates of each, by round
 
 RESAMPLES = 10_000
@@ -59,6 +60,14 @@ class Ratio:
     def below_one(self) -> bool:
         return self.high is not None and self.high < 1 / (1 + RESOLUTION)
 
+    def within(self, low: float, high: float) -> bool | None:
+        """Whether the whole interval lies there; None if only a part does, or there is none."""
+        if self.low is None or self.high is None:
+            return None
+        if low < self.low and self.high < high:
+            return True
+        return False if self.high < low or high < self.low else None
+
     @property
     def inverse(self) -> "Ratio":
         return Ratio(
@@ -66,6 +75,18 @@ class Ratio:
             None if self.high is None else 1 / self.high,
             None if self.low is None else 1 / self.low,
         )
+
+
+def in_common(tables: Sequence[Rounds]) -> list[list[float]]:
+    """A row of each in the rounds that all have; empty without such a round."""
+    rounds = sorted(set.intersection(*map(set, tables))) if tables else []
+    return [[table[r] for r in rounds] for table in tables] if rounds else []
+
+
+def paired(tables: Sequence[tuple[Rounds, Rounds]]) -> list[tuple[list[float], list[float]]]:
+    """Pairs of rows in the rounds that all of them have."""
+    rows = in_common([table for pair in tables for table in pair])
+    return list(zip(rows[::2], rows[1::2], strict=True))
 
 
 def _at_least(successes: int, trials: int, chance: float) -> float:
@@ -171,7 +192,7 @@ def _geometric_mean_ratio(
 def geometric_mean_ratio(pairs: Pairs, confidence: float = CONFIDENCE) -> Ratio:
     """The geometric mean, over cells, of the median over rounds of ours / theirs.
 
-    All sequences have one value per round, in the order of the rounds.
+    All sequences have one value per round, in the order of the rounds: paired() has them so.
     """
     return _geometric_mean_ratio(tuple((tuple(a), tuple(b)) for a, b in pairs), confidence)
 

@@ -13,9 +13,9 @@ from rich.text import Text
 
 from overlock_tools.core.analyze import comparison, ministat
 from overlock_tools.core.analyze.comparison import NO_DIFFERENCE, Comparison, Pair
+from overlock_tools.core.analyze.wording import times
 from overlock_tools.core.model import quantities, results, stats
 from overlock_tools.core.model.results import Result
-from overlock_tools.core.model.stats import Ratio
 from overlock_tools.core.system import files
 from overlock_tools.core.system.errors import FAILED, Fail
 from overlock_tools.core.system.terminal import console as terminal
@@ -109,7 +109,7 @@ def _regressions(found: Comparison, percent: float | None, console: Console) -> 
         where = ", ".join(map(str, change.threads))
         console.print(
             f"regression: {change.variant} at {where} threads is significantly slower, "
-            f"by more than {percent:g} %: {_interval(change.change)}"
+            f"by more than {percent:g} %: {times(change.change)}"
         )
     if not slower:
         console.print(f"No lock is significantly slower by more than {percent:g} %.")
@@ -165,16 +165,11 @@ def _named(result: Result, text: str) -> list[str]:
     return variants
 
 
-def _interval(ratio: Ratio) -> str:
-    value, interval = quantities.ratio_text(ratio)
-    return f"{value} [{interval}]" if interval else value
-
-
 def _verdict(pair: Pair) -> str:
     ratio, percent = pair.ratio, f"{100 * pair.confidence:g} %"
     if ratio.low is None:
         needed = stats.least_rounds(pair.confidence)
-        return f"{_interval(ratio)}; an interval at {percent} needs {needed} rounds"
+        return f"{times(ratio)}; an interval at {percent} needs {needed} rounds"
     differs = ratio.above_one or ratio.below_one
     proven = "a significant difference" if differs else "no significant difference"
-    return f"{_interval(ratio)} at {percent}: {proven}"
+    return f"{times(ratio)} at {percent}: {proven}"

@@ -44,7 +44,15 @@ class Plan:
     left_out: Counter[str] = field(default_factory=Counter)
     moved: tuple[int, int] = (0, 0)  # sleeps out of sections: how many, and ns
 
+    def introduced(self, path: Path, trace: Trace) -> list[str]:
+        head = (
+            f"{path}: {trace.program}, {len(self.ops)} threads, {len(self.locks)} locks, "
+            f"{trace.duration_ns / 1e9:.3g} s"
+        )
+        return [head, *self.told()]
+
     def told(self) -> list[str]:
+        """What of the trace is replayed otherwise than it was."""
         lines = [
             f"left out, and replayed as work: {n} {LEFT_OUT[why]}"
             for why, n in self.left_out.items()
@@ -209,8 +217,3 @@ def packed(plan: Plan) -> bytes:
     firsts += [0] * (2 * MOST_THREADS - len(firsts))
     head = MAGIC + struct.pack("=IIQ", len(plan.ops), len(plan.locks), first)
     return head + struct.pack(f"={len(firsts)}Q", *firsts) + b"".join(o.tobytes() for o in plan.ops)
-
-
-def introduction(path: Path, trace: Trace, plan: Plan) -> list[str]:
-    size = f"{len(plan.ops)} threads, {len(plan.locks)} locks, {trace.duration_ns / 1e9:.3g} s"
-    return [f"{path}: {trace.program}, {size}", *plan.told()]

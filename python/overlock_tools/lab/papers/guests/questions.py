@@ -17,9 +17,10 @@ from overlock_tools.core.analyze.paper_claims import (
     everywhere,
     within,
 )
+from overlock_tools.core.analyze.wording import times
 from overlock_tools.core.model.histograms import Times
 from overlock_tools.core.model.measures import value_of
-from overlock_tools.core.model.quantities import duration, factor, plain
+from overlock_tools.core.model.quantities import duration, plain
 from overlock_tools.core.model.results import Result
 from overlock_tools.lab.papers.guests.experiment import Results, Values
 
@@ -133,11 +134,7 @@ def as_fast_as(ours: str, theirs: str, *parts: str) -> Check:
             result = results.get(part)
             for n in result.threads if result else []:
                 if result and (ratio := compared(result, (ours, n), (theirs, n))):
-                    low, high = ratio.low, ratio.high
-                    interval = (
-                        f" [{factor(low)} – {factor(high)}]" if low is not None and high else ""
-                    )
-                    words = f"{part}, {n} vCPUs: {factor(ratio.value)}×{interval}"
+                    words = f"{part}, {n} vCPUs: {times(ratio)}"
                     found.append((within(ratio, ALIKE), words))
         return everywhere(found, f"needs {ours} and {theirs} in {', '.join(parts)}")
 
