@@ -24,6 +24,8 @@ from typing import Any
 from overlock_tools.core.system import files, native
 from overlock_tools.core.system.errors import Fail
 
+# A listing falls into step with the code within a few instructions of wherever it begins.
+IN_STEP = 1024
 FILLING = ("nop", "xchg   %ax,%ax", "int3", "data16", "cs nop")
 ENDS = ("ret", "jmp", "ud2", "hlt", "int3", "repz ret", "notrack jmp", "bnd jmp", "bnd ret")
 
@@ -64,20 +66,21 @@ def disassembled(path: Path, begin: int, end: int) -> dict[int, str]:
 def wrong(path: Path, loop: dict[str, Any]) -> Iterator[str]:
     """What objdump sees otherwise, of the jumps that would be changed."""
     for jump in loop["jumps"]:
-        places = [loop["function"], jump["after"], jump["pad"] + 8, jump["target"]]
+        rooms = [(jump["pad"], 5)] if jump["size"] == 1 else []
+        rooms += [(jump["hop"], 2)] if jump["hop"] else []
         begin = loop["function"]
-        listing = disassembled(path, begin, max(places) + 16)
+        begin = min([begin, *(room - IN_STEP for room, _ in rooms if room < begin)])
+        places = [loop["function"], jump["after"], jump["target"], *(room for room, _ in rooms)]
+        listing = disassembled(path, max(begin, 0), max(places) + 16)
+        if loop["function"] not in listing:
+            yield f"{path}: {loop['function']:#x}: in the middle of an instruction"
         at = max((place for place in listing if place < jump["after"]), default=begin)
         words = listing.get(at, "").split()
         if len(words) < 2 or not words[0].startswith("j") or int(words[1], 16) != jump["target"]:
             yield f"{path}: {at:#x}: {listing.get(at)}, expected a jump to {jump['target']:#x}"
         if at >= jump["displacement"] or jump["after"] != jump["displacement"] + jump["size"]:
             yield f"{path}: {at:#x}: {listing.get(at)}, expected a displacement at its end"
-        rooms = [(jump["pad"], 5)] if jump["size"] == 1 else []
-        rooms += [(jump["hop"], 2)] if jump["hop"] else []
         for room, size in rooms:
-            if room < begin:
-                continue  # in front of the function, of which the listing does not begin
             if not is_dead(listing, room, size):
                 yield f"{path}: {room:#x}: not {size} dead bytes"
 
