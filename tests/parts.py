@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
+NAME = "OVERLOCK_PARTS"
 
 
 def taken(items: Sequence[T]) -> list[T]:
     """Of a list in a fixed order. Neighbours, which often take as long, are in different parts."""
-    parts = os.environ.get("OVERLOCK_PARTS")
+    parts = os.environ.get(NAME)
     if parts is None:
         return list(items)
-    numbers, of = {int(part) for part in parts.split()}, int(os.environ["OVERLOCK_PARTS_OF"])
+    numbers, of = {int(part) for part in parts.split()}, int(os.environ[f"{NAME}_OF"])
     return [item for number, item in enumerate(items) if number % of in numbers]

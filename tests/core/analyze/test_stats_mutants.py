@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests import parts
 from tests.conftest import TOP
 from tests.mutant import changed
 
@@ -286,10 +287,12 @@ MUTANTS = [
 
 
 def outcome(folder: Path, tests: list[str]) -> subprocess.CompletedProcess[str]:
+    """Of all of them, whichever parts of this suite were chosen."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(parts.NAME)}
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-x", "-q", *(str(TESTS / test) for test in tests)],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**kept, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         timeout=300,

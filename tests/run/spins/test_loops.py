@@ -215,7 +215,11 @@ MUTANTS = {
         "v.walks = v.carried & stepped(f);",
         "v.walks = v.carried;",
     ),
-    "a jump is any that cuts the loop": ("find.c", "(!to_header && is_shared(f, v, block))", "false"),
+    "a jump is any that cuts the loop": (
+        "find.c",
+        "(!to_header && is_shared(f, v, block))",
+        "false",
+    ),
     "who counted did not wait": (
         "find.c",
         "|| (!is_member(f, to[e]) && ends_by_counter(f, v, at))",
