@@ -46,8 +46,10 @@ struct waiter {
 	uint64_t last; /* look */
 	uint64_t patient_since;
 	uint64_t spun, yielded; /* in this wait, ticks */
-	bool is_cold;		/* others have run on its CPU since the last look */
-	uint64_t count;		/* what a loop that counts had in its register */
+	uint64_t asked;		/* whether it has a realtime priority, and whether it had */
+	bool is_realtime;
+	bool is_cold;	/* others have run on its CPU since the last look */
+	uint64_t count; /* what a loop that counts had in its register */
 	uint32_t times; /* the patience, before the next yield; 0: others ran in the last one */
 };
 /* From the first round on: a thread has counted one round when it first looks. */
@@ -122,12 +124,17 @@ void ol_spins_renew_yielding(void)
 	__atomic_store_n(&yielding, 0, __ATOMIC_RELAXED);
 }
 
-/* Yields let no thread of lower priority run. */
-static bool is_realtime(void)
+/* Yields let no thread of lower priority run. Asked now and then: one yield too many gains nothing, and harms nobody. */
+static bool is_realtime(struct waiter *w)
 {
-	long policy = call(SYS_sched_getscheduler, 0) & ~0x40000000; /* SCHED_RESET_ON_FORK */
+	long policy;
 
-	return policy == 1 || policy == 2 || policy == 6; /* FIFO, RR, DEADLINE */
+	if (w->asked && w->last - w->asked < window)
+		return w->is_realtime;
+	w->asked = w->last;
+	policy = call(SYS_sched_getscheduler, 0) & ~0x40000000;	    /* SCHED_RESET_ON_FORK */
+	w->is_realtime = policy == 1 || policy == 2 || policy == 6; /* FIFO, RR, DEADLINE */
+	return w->is_realtime;
 }
 
 /* Learns how long a round is; parts of a tick. Relaxed: an update that is lost comes again. */
@@ -168,7 +175,7 @@ static bool yield(struct site *s, struct waiter *w)
 
 	if (!begin_yield())
 		return false;
-	if (is_realtime()) {
+	if (is_realtime(w)) {
 		end_yield();
 		return false;
 	}
@@ -234,11 +241,6 @@ static bool is_same(struct site *s, const struct waiter *w, uint64_t count, bool
 	return step && difference == step * w->rounds;
 }
 
-static uint64_t patience_of(const struct waiter *w)
-{
-	return w->times ? w->times * patience : look < patience ? look : patience;
-}
-
 void ol_spins_look(struct site *s, const uint64_t *registers)
 {
 	struct waiter *w = &me;
@@ -262,7 +264,8 @@ void ol_spins_look(struct site *s, const uint64_t *registers)
 	w->last = now;
 	w->count = count;
 	w->is_cold = false;
-	if (now - w->patient_since < patience_of(w) || has_given_enough(s, w, registers, round)) {
+	if (now - w->patient_since < w->times * patience ||
+	    has_given_enough(s, w, registers, round)) {
 		look_after(w, look, round);
 		return;
 	}

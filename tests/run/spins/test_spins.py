@@ -4,7 +4,6 @@
 import json
 import os
 import re
-import resource
 import shlex
 import shutil
 import subprocess
@@ -132,18 +131,31 @@ def test_a_barrier_of_more_threads_than_cpus_finds_others(program: Path, run: Ru
     assert ended.of(LOOP.format(function(program, "await"))).found > 0
 
 
-def test_who_shares_a_cpu_hardly_spins(program: Path, run: Run) -> None:
-    """Patience is for who has a CPU alone: with it, each of these rounds takes 1 ms."""
-    cpu = str(min(os.sched_getaffinity(0)))
-    before = children_s()
-    ended = run("crowd", "2", "2000", before=("taskset", "-c", cpu), OVERLOCK_SPINS_NS="1000000")
-    assert (ended.code, ended.said) == (0, "")
-    assert children_s() - before < 1
+IMPATIENT = {
+    "others are forgotten at once": ("w->times = 0;", "w->times = 1;"),
+    "others are remembered for ever": ("!w->times ? 1 :", ""),
+}
 
 
-def children_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def waits(folder: Path, change: Callable[[str], str]) -> int:
+    """The number of the wait that is not as it is to be; 0: none."""
+    (folder / "waiting.c").write_text(change((SPINS / "waiting.c").read_text()))
+    include = [f"-I{TOP / part}" for part in ("include", "lib", "lib/loops", "run", "run/spins")]
+    defined = ["-D_GNU_SOURCE", f'-DWAITING="{folder / "waiting.c"}"']
+    made, library = folder / "patience", native.folder().parent / "lib/liboverlock.a"
+    command = ["gcc", "-std=gnu11", "-O0", *include, *defined, HERE / "patience.c", library]
+    subprocess.run([*command, "-pthread", "-o", made], check=True)
+    return subprocess.run([made], check=False, timeout=HANG_S).returncode
+
+
+def test_who_shares_a_cpu_hardly_spins(tmp_path: Path) -> None:
+    """Once others ran in a yield; until nobody does."""
+    assert waits(tmp_path, str) == 0
+
+
+@pytest.mark.parametrize("name", IMPATIENT)
+def test_a_mutant_of_the_patience_is_caught(tmp_path: Path, name: str) -> None:
+    assert waits(tmp_path, lambda text: changed(text, IMPATIENT[name])) > 0
 
 
 def test_a_wait_that_counts_ends_when_it_has_counted(program: Path, run: Run) -> None:

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * When a thread yields in its waits: run/spins/waiting.c by a clock of this program's, in which a round takes ROUND
+ * ticks and a yield as long as the test says. Ends with the number of the wait that went wrong.
+ */
+#include <x86intrin.h>
+
+static unsigned long long read_clock(void);
+#define __rdtsc() read_clock()
+#include WAITING
+
+#include <stdio.h>
+
+enum { ROUND = 20, AT_ONCE_NS = 300, OTHERS_NS = 1000000, APART_NS = 50000000 };
+
+static unsigned long long now;
+static uint64_t yield_ticks;
+static unsigned reads; /* of this look: the third is behind a yield */
+
+static unsigned long long read_clock(void)
+{
+	if (++reads == 3)
+		now += yield_ticks;
+	return now;
+}
+
+static struct site site = { .loop = &site, .counter = OL_REGISTER_NONE };
+
+/* A wait of that many rounds' time; the number of yields. */
+static uint64_t yields_in(uint64_t ns, uint64_t yield_ns)
+{
+	uint64_t before = site.yields, spun = 0;
+
+	yield_ticks = ol_ticks_from_ns(yield_ns);
+	now += ol_ticks_from_ns(APART_NS);
+	while (spun < ol_ticks_from_ns(ns)) {
+		uint64_t round = (uint64_t)me.rounds * ROUND;
+
+		now += round;
+		spun += round;
+		reads = 0;
+		ol_spins_look(&site, 0);
+	}
+	return site.yields - before;
+}
+
+int main(void)
+{
+	static const struct {
+		unsigned ns, yield_ns;
+		bool yields;
+	} waits[] = {
+		{ 100000, AT_ONCE_NS, true }, /* learns how long rounds and yields are */
+		{ 3000, AT_ONCE_NS, false },  { 500000, OTHERS_NS, true },
+		{ 3000, OTHERS_NS, true },  /* somebody wanted its CPU */
+		{ 3000, AT_ONCE_NS, true }, /* nobody does any more */
+		{ 3000, AT_ONCE_NS, false },
+	};
+
+	ol_spins_set_patience(5000);
+	for (unsigned k = 0; k < sizeof(waits) / sizeof(*waits); k++)
+		if ((yields_in(waits[k].ns, waits[k].yield_ns) > 0) != waits[k].yields)
+			return (int)k + 1;
+	return 0;
+}
