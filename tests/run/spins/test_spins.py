@@ -143,7 +143,15 @@ def waits(folder: Path, change: Callable[[str], str]) -> int:
     include = [f"-I{TOP / part}" for part in ("include", "lib", "lib/loops", "run", "run/spins")]
     defined = ["-D_GNU_SOURCE", f'-DWAITING="{folder / "waiting.c"}"']
     made, library = folder / "patience", native.folder().parent / "lib/liboverlock.a"
-    command = ["gcc", "-std=gnu11", "-O0", *include, *defined, HERE / "patience.c", library]
+    command: list[str | Path] = [
+        "gcc",
+        "-std=gnu11",
+        "-O0",
+        *include,
+        *defined,
+        HERE / "patience.c",
+        library,
+    ]
     subprocess.run([*command, "-pthread", "-o", made], check=True)
     return subprocess.run([made], check=False, timeout=HANG_S).returncode
 
