@@ -1018,15 +1018,21 @@ static enum ol_loop_kind kind_of(const struct ol_finder *f, const struct values 
 
 /* Jumps. */
 
-/* Whether the loop still has a circle without the jump of that block. */
-static bool is_cut_by(struct ol_finder *f, int32_t block)
+/* A state that no block is in, nor the one behind it. Members stay members. */
+static uint32_t begin_visits(struct ol_finder *f)
 {
-	uint32_t state = 2 * ++f->stamp; /* visited: being walked, or done */
-	bool is_cut = true;
-
-	/* Stamps of membership are kept apart: `member` has the former one. */
+	f->stamp++;
 	for (size_t k = 0; k < f->members.n; k++)
 		f->blocks.all[f->members.all[k]].member = f->stamp;
+	return 2 * f->stamp;
+}
+
+/* Whether the loop has no circle without the jump of that block. */
+static bool is_cut_by(struct ol_finder *f, int32_t block)
+{
+	uint32_t state = begin_visits(f); /* visited: being walked, or done */
+	bool is_cut = true;
+
 	f->stack.n = 0;
 	if (!push(f, f->members.all[0]))
 		return false;
@@ -1255,10 +1261,8 @@ static bool ends_by_counter(const struct ol_finder *f, const struct values *v, i
 static bool is_shared(struct ol_finder *f, const struct values *v, int32_t block)
 {
 	int32_t header = f->members.all[0], target = f->blocks.all[block].target;
-	uint32_t state = 2 * ++f->stamp;
+	uint32_t state = begin_visits(f);
 
-	for (size_t k = 0; k < f->members.n; k++)
-		f->blocks.all[f->members.all[k]].member = f->stamp;
 	f->stack.n = 0;
 	if (!push(f, target))
 		return true;

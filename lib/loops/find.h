@@ -24,8 +24,7 @@ struct ol_jump {
 	uint64_t after;	       /* the address behind it, which its displacement is relative to */
 	uint64_t displacement; /* where that is */
 	uint64_t target;
-	uint64_t
-		pad; /* if its displacement is of one byte: dead bytes in reach, with room for a jump of OL_PAD bytes */
+	uint64_t pad; /* of one with a byte's displacement: dead bytes, OL_PAD of them */
 	uint64_t
 		hop; /* if it does not reach them: dead bytes between, with room for a jump of OL_HOP bytes */
 	uint8_t size; /* of the displacement */

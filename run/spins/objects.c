@@ -84,7 +84,6 @@ static struct site site_of(const void *kept, const struct ol_loop *loop, const s
 		.pad = code + (is_far ? jump->target : jump->pad),
 		.is_far = is_far,
 		.hop = jump->hop ? code + jump->hop : 0,
-		.original = (unsigned char)((jump->target - jump->after) >> 8 * highest),
 		.retargeted = (unsigned char)((changed - jump->after) >> 8 * highest),
 		.counter = loop->kind == OL_LOOP_COUNTED ? loop->counter : OL_REGISTER_NONE,
 		.bound = loop->bound,
@@ -124,9 +123,15 @@ static void keep(const struct ol_loop *loop, void *context)
 
 /* Retargeting. */
 
+/* Whether the jump still has its target. */
 static bool is_as_found(const struct site *site)
 {
-	return *site->displacement == site->original;
+	int32_t displacement = (int8_t)*site->displacement;
+
+	if (site->is_far)
+		memcpy(&displacement, site->displacement + 1 - sizeof(displacement),
+		       sizeof(displacement));
+	return site->displacement + 1 + displacement == site->target;
 }
 
 /* Dead bytes; or of ours, which nobody else has taken: another loop may begin less than a jump behind this one. */
@@ -182,15 +187,15 @@ static void widen(struct ol_found_loop *loop, struct site *site, size_t n, void 
 	s->high = site->target > s->high ? site->target : s->high;
 }
 
-static void shift(struct ol_found_loop *loop, struct site *site, size_t n, void *by)
+static void lead_into_shadow(struct ol_found_loop *loop, struct site *site, size_t n, void *context)
 {
-	int shift = *(const int *)by;
+	const struct ol_shadow *shadow = context;
 
 	(void)loop, (void)n;
 	if (!site->is_far)
 		return;
-	site->pad += shift * (1ll << 24);
-	site->retargeted = (unsigned char)(site->retargeted + shift);
+	site->pad += shadow->shift * OL_SHADOW_STEP;
+	site->retargeted = (unsigned char)(site->retargeted + shadow->shift);
 }
 
 struct stubs {
@@ -241,7 +246,7 @@ static const char *make_stubs(struct ol_object *object)
 
 	if (!shadow.stubs)
 		return "no memory is free in its reach";
-	for_each(object, shift, &shadow.shift);
+	for_each(object, lead_into_shadow, &shadow);
 	return write_stubs(object, shadow.stubs, n) ? 0 : "its stubs cannot be written";
 }
 
@@ -250,6 +255,8 @@ static void make_ready(struct ol_found_loop *loop, struct site *site, size_t n, 
 {
 	bool has_pad = site != loop->sites && site->pad == loop->sites->pad;
 
+	if (loop->refused) /* for another jump of it */
+		return;
 	if (!is_as_found(site))
 		loop->refused = UNCHANGED;
 	else if (!has_pad)

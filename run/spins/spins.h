@@ -27,7 +27,7 @@ struct site {
 	unsigned char *pad;	     /* where the jump to the stub is */
 	bool is_far;	    /* the pad is in memory of ours: the displacement has four bytes */
 	unsigned char *hop; /* where one to the pad is; null: not needed */
-	uint8_t original, retargeted; /* what it has, without us and with us */
+	uint8_t retargeted; /* what it has with us */
 	uint8_t counter; /* the register in which the loop counts its rounds, or OL_REGISTER_NONE */
 	int64_t step;	 /* what it counts up or down by in a round; 0: not yet known */
 	uint8_t bound;	 /* as struct ol_loop has them */
@@ -82,8 +82,10 @@ void ol_spins_write_stub(unsigned char *to, const unsigned char *at, const struc
 
 /*
  * Memory of ours, executable and not writable, for n stubs; and for a shadow of the code from `low` to `high`: whose byte at
- * `at` is at `at` + shift << 24. So a jump of four bytes leads from the code into the shadow with one byte of it changed.
+ * `at` is at `at` + shift * OL_SHADOW_STEP. So a jump of four bytes leads from the code into the shadow with one byte of it changed.
  */
+#define OL_SHADOW_STEP (1ll << 24) /* what the highest byte of four counts */
+
 struct ol_shadow {
 	unsigned char *stubs; /* null: there is no memory in reach */
 	int shift;

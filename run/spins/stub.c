@@ -100,13 +100,14 @@ enum { FARTHEST = 64 };
 
 struct ol_shadow ol_spins_shadow(const unsigned char *low, const unsigned char *high, size_t n)
 {
-	const uint64_t reach = (1ull << 30) - (1 << 24), page = (uint64_t)sysconf(_SC_PAGESIZE);
+	const uint64_t reach = (1ull << 30) - OL_SHADOW_STEP,
+		       page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t begin = page_of(low), end = page_of(high + OL_PAD - 1) + page,
 		 size = end - begin + (n * STUB + page - 1) / page * page;
 
 	for (int k = -FARTHEST; size < reach && k <= FARTHEST; k++) {
 		int shift = k < 0 ? k : FARTHEST + 1 - k;
-		int64_t at = (int64_t)begin + shift * (1ll << 24);
+		int64_t at = (int64_t)begin + shift * OL_SHADOW_STEP;
 
 		if (k && at > 0 && map((void *)at, size))
 			return (struct ol_shadow){ (unsigned char *)at + (end - begin), shift };

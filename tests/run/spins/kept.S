@@ -190,6 +190,22 @@ await_inner:
 	.size	await_both, . - await_both
 	.p2align 6
 
+/* Each round takes one of two jumps; void await_either(volatile int *word) */
+	.globl	await_either
+	.type	await_either, @function
+	.p2align 6
+await_either:
+	.cfi_startproc
+1:	mov	(%rdi), %eax
+	test	$1, %al
+	BACK je	1b
+	test	$2, %al
+	BACK je	1b
+	ret
+	.cfi_endproc
+	.size	await_either, . - await_either
+	.p2align 6
+
 	.globl	await_end
 	.type	await_end, @function
 await_end:

@@ -134,6 +134,7 @@ def test_a_barrier_of_more_threads_than_cpus_finds_others(program: Path, run: Ru
 IMPATIENT = {
     "others are forgotten at once": ("w->times = 0;", "w->times = 1;"),
     "others are remembered for ever": ("!w->times ? 1 :", ""),
+    "each jump of a loop is another wait": ("w->site->loop != s->loop", "w->site != s"),
 }
 
 
@@ -293,6 +294,25 @@ def test_what_is_kept_is_used_again(program: Path, run: Run, tmp_path: Path) -> 
     path = tmp_path / "cache/overlock/loops" / mine
     path.write_text(first[mine].splitlines()[0] + "\nend\n")
     assert name not in {loop.name for loop in run("forked").loops}
+
+
+def test_a_loop_stays_as_it_is_if_one_of_its_jumps_is_another(
+    program: Path, run: Run, tmp_path: Path
+) -> None:
+    """What is kept has another target for the first of two jumps."""
+    begin = f"{function(program, 'await_either'):x}"
+    assert run("forked").of(f"spins+0x{begin}").refused == ""
+    for name in kept(tmp_path):
+        path = tmp_path / "cache/overlock/loops" / name
+        before, found, after = path.read_text().partition(f"loop {begin} ")
+        if found:
+            loop, first, rest = after.split("\n", 2)
+            words = first.split()
+            words[3] = f"{int(words[3], 16) + 1:x}"
+            path.write_text("\n".join([before + found + loop, " ".join(words), rest]))
+    ended = run("forked")
+    assert (ended.code, ended.said) == (0, "")
+    assert ended.of(f"spins+0x{begin}").refused == "its code cannot be changed"
 
 
 SPOILED: dict[str, Callable[[str], str]] = {
