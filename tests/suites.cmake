@@ -223,7 +223,7 @@ suite(run SECONDS 1220
 	COMMAND "pytest -rs tests/run/test_*.py tests/run/conformance tests/run/glibc tests/run/openmp tests/run/soak tests/run/races tests/run/thirdparty")
 
 suite(spins SECONDS 90
-	WHAT "overlock run --spins: which loops wait, of what kind, and where their jumps can be led; registers, flags, vectors and the red zone stay as they were; stacks are unwound at each instruction of a stub; forks, libraries that come and go, filters of system calls, realtime threads; what is kept of an object; mutants of the finder and the stubs are caught"
+	WHAT "overlock run --spins: which loops wait, of what kind, and which can be retargeted; registers, flags, vectors and the red zone stay as they were; stacks are unwound at each instruction of a stub; forks, libraries that come and go, filters of system calls, realtime threads; what is kept of an object; mutants of the finder and the stubs are caught"
 	PATHS lib/loops run/spins run/launch.c run/program.c python/overlock_tools/run tests/run/spins tests/mutant.py
 	BUILD all
 	COMMAND "pytest -rs tests/run/spins")
@@ -248,7 +248,7 @@ suite(packages SECONDS 520
 	COMMAND "pytest -rs tests/packaging/packages tests/packaging/bare")
 
 suite(run-long LONG SECONDS 13500 PARTS 72
-	WHAT "each lock and each build of the interposer, with jemalloc, tcmalloc, mimalloc and an allocator that refuses calls in waits, all threads cancelled, on terminals that are paused or stop their background; overlock run at scale: 10,000 threads at once, a million over time, a million mutexes, 2,000 forks while locks are held; their costs; each single call of the interposer's fails or is late, from the first to the last, also on a full disk: the program is right, or refused in one line; overlock-monitord with ten times the hostile clients: others have their page as soon; at a hundred instructions of each call of the interposer a signal comes, the process forks, the thread is cancelled, a handler jumps; a waiting loop's jump is led elsewhere and taken back 100,000 times while threads wait in it"
+	WHAT "each lock and each build of the interposer, with jemalloc, tcmalloc, mimalloc and an allocator that refuses calls in waits, all threads cancelled, on terminals that are paused or stop their background; overlock run at scale: 10,000 threads at once, a million over time, a million mutexes, 2,000 forks while locks are held; their costs; each single call of the interposer's fails or is late, from the first to the last, also on a full disk: the program is right, or refused in one line; overlock-monitord with ten times the hostile clients: others have their page as soon; at a hundred instructions of each call of the interposer a signal comes, the process forks, the thread is cancelled, a handler jumps; a waiting loop's jump is retargeted and taken back 100,000 times while threads wait in it"
 	NEEDS run bpf clang
 	BUILD all
 	COMMAND "OVERLOCK_EVERY_CALL=1 OVERLOCK_HOSTILE_SIZE=10 pytest -rs tests/run/spins/toggled_at_size.py tests/run/waits_at_size.py tests/run/scale_at_size.py tests/run/stepped_at_size.py tests/faults/test_nth.py tests/faults/test_room.py tests/lab/agents/test_hostile.py")

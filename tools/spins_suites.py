@@ -6,7 +6,8 @@
 
 Wheels go into the folder; Debian's packages have to be there. A suite runs three times: natively,
 under --spins, and with OVERLOCK_SPINS_NS=0, where every look yields. If the results differ, it
-runs natively three times more, which tells what fails by chance.
+runs natively three times more, which tells what fails by chance. Exits with 1 if any differ, or if
+a suite ran no test.
 """
 
 import argparse
@@ -79,8 +80,13 @@ def install(folder: Path) -> Path:
 
 
 def version(package: str) -> str:
+    if "==" in package:
+        return package
     query = ["dpkg-query", "-W", "-f", "${Package} ${Version}", package]
-    return package if "==" in package else subprocess.check_output(query, text=True)
+    done = subprocess.run(query, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"spins_suites: {package} is not here: apt-get install {package}")
+    return done.stdout
 
 
 def results(said: str, junit: Path) -> Iterator[tuple[str, bool]]:
@@ -119,11 +125,17 @@ def ran(name: str, way: str, options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def is_fine(runs: dict[str, Any]) -> bool:
+    """All ways have the same tests, some, and the same failures."""
+    outcomes = [tuple(runs[way][what] for what in ("code", "tests", "failed")) for way in WAYS]
+    return outcomes[0][1] > 0 and all(one == outcomes[0] for one in outcomes)
+
+
 def compared(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    versions = [version(one) for one in SUITES[name].packages]
     runs = {way: ran(name, way, options) for way in WAYS}
-    outcomes = {str((run["code"], run["tests"], run["failed"])) for run in runs.values()}
-    again = [ran(name, "native", options) for _ in range(3)] if len(outcomes) > 1 else []
-    return {"versions": [version(one) for one in SUITES[name].packages], **runs, "again": again}
+    again = [] if is_fine(runs) else [ran(name, "native", options) for _ in range(3)]
+    return {"versions": versions, **runs, "again": again}
 
 
 def main() -> int:
@@ -139,11 +151,14 @@ def main() -> int:
         parser.error(f"no suite {', '.join(sorted(unknown))}; there are {', '.join(SUITES)}")
     options.folder = options.folder.absolute()
     found = json.loads(options.output.read_text()) if options.output.exists() else {}
-    for name in options.suites or SUITES:
-        print(name, file=sys.stderr)
+    names = options.suites or list(SUITES)
+    for n, name in enumerate(names, 1):
+        print(f"{n} of {len(names)}: {name}", file=sys.stderr)
         found[name] = compared(name, options)
         files.write(options.output, (json.dumps(found, indent=1) + "\n").encode())
-    return 0
+    differ = [name for name in names if not is_fine(found[name])]
+    print("differ, or ran nothing:", ", ".join(differ) or "none", file=sys.stderr)
+    return bool(differ)
 
 
 if __name__ == "__main__":

@@ -186,7 +186,7 @@ def toggled(run: Run, times: int) -> None:
     assert (ended.code, ended.said) == (0, "")
 
 
-def test_a_jump_is_led_and_taken_back_while_threads_are_in_the_loop(run: Run) -> None:
+def test_a_jump_is_retargeted_and_taken_back_while_threads_are_in_the_loop(run: Run) -> None:
     """A hundred thousand times in tests/run/spins/toggled_at_size.py."""
     toggled(run, 3000)
 
