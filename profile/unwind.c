@@ -244,17 +244,13 @@ static bool may_read_again(void)
 	return now.spent <= START_NS + (now_ns() - now.opened) / ONE_IN;
 }
 
-/* What was unmapped is forgotten, for other code may be there: but not while libdw walks, nor when all of it is gone. */
-static void map(bool forgets)
+static void map(void)
 {
 	uint64_t begin = now_ns();
 
 	now.living = living_thread();
 	scan_forget();
-	if (forgets && has_memory(now.living))
-		dwfl_report_begin(now.dwfl);
-	else
-		dwfl_report_begin_add(now.dwfl);
+	dwfl_report_begin_add(now.dwfl);
 	dwfl_linux_proc_report(now.dwfl, now.living);
 	dwfl_report_end(now.dwfl, NULL, NULL);
 	now.looked = now_ns();
@@ -268,13 +264,13 @@ void unwind_begin(void)
 	now.dwfl = dwfl_begin(&callbacks);
 	now.attached = false;
 	if (now.dwfl)
-		map(true);
+		map();
 }
 
 void unwind_look(void)
 {
 	if (now.dwfl && now_ns() - now.looked >= now.looked - now.opened && may_read_again())
-		map(true);
+		map();
 }
 
 bool unwind_open(pid_t process)
@@ -315,7 +311,7 @@ static Dwfl_Module *module_of(uint64_t address)
 
 	if (module || !now.dwfl || !may_read_again())
 		return module;
-	map(false);
+	map();
 	return dwfl_addrmodule(now.dwfl, address);
 }
 
@@ -327,8 +323,8 @@ static const struct kept *kept_of(Dwfl_Module *module)
 	return *user;
 }
 
-/* The address in the file of what is that far into a mapping; code may be mapped again without what is before it. */
-static uint64_t address_of(Elf *elf, uint64_t offset)
+/* The address in the file of what has that offset; false: it loads nothing from there. */
+static bool find_address(Elf *elf, uint64_t offset, uint64_t *address)
 {
 	GElf_Phdr s;
 	size_t n = 0;
@@ -336,9 +332,11 @@ static uint64_t address_of(Elf *elf, uint64_t offset)
 	elf_getphdrnum(elf, &n);
 	for (int i = 0; i < (int)n; i++)
 		if (gelf_getphdr(elf, i, &s) && s.p_type == PT_LOAD &&
-		    offset - s.p_offset < s.p_filesz)
-			return offset - s.p_offset + s.p_vaddr;
-	return 0;
+		    offset - s.p_offset < s.p_filesz) {
+			*address = offset - s.p_offset + s.p_vaddr;
+			return true;
+		}
+	return false;
 }
 
 static bool is_loaded(Elf *elf, uint64_t address)
@@ -363,9 +361,13 @@ static Elf *file_at(Dwfl_Module *module, uint64_t address, uint64_t *in_file)
 
 	if (!elf)
 		return NULL;
-	*in_file = kept && kept->mapping.offset
-			   ? address_of(elf, address - kept->mapping.begin + kept->mapping.offset)
-			   : address - bias;
+	/* Code may be mapped again, without what is before it in its file. */
+	if (kept && kept->mapping.offset)
+		return find_address(elf, address - kept->mapping.begin + kept->mapping.offset,
+				    in_file)
+			       ? elf
+			       : NULL;
+	*in_file = address - bias;
 	return is_loaded(elf, *in_file) ? elf : NULL;
 }
 
@@ -377,7 +379,9 @@ static bool is_still_mapped(const struct kept *kept)
 
 	snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, now.living,
 		 m->begin, m->end);
-	return !m->end || (!stat(link, &s) && s.st_dev == kept->device && s.st_ino == kept->file);
+	/* It may have been gone already when its file was opened. */
+	return !m->begin ||
+	       (m->end && !stat(link, &s) && s.st_dev == kept->device && s.st_ino == kept->file);
 }
 
 void unwind_check(uint64_t address)
@@ -386,7 +390,7 @@ void unwind_check(uint64_t address)
 	const struct kept *kept = module ? kept_of(module) : NULL;
 
 	if (kept && !is_still_mapped(kept) && may_read_again())
-		map(true);
+		map();
 }
 
 struct frame unwind_find(uint64_t address)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from overlock_tools.profile import advice
-from tests.profile.conftest import Build, Profiled, needs_bpf, profile
+from tests.profile.conftest import PLANTED, Build, Profiled, needs_bpf, profile
 from tests.sim.command.test_timeline import fault
 
 WITHIN = 0.10
@@ -202,17 +202,25 @@ def test_who_spins(build: Build, tmp_path: Path) -> None:
 
 def test_code_that_is_mapped_elsewhere(build: Build, tmp_path: Path) -> None:
     """It has the names of the file that is there, by its addresses."""
-    program = build("moved_code")
+    program, fixed = build("moved_code"), tmp_path / "fixed_code"
     other = tmp_path / "other_code"
     other.write_bytes(program.read_bytes())
     other.chmod(0o755)
-    nm = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
-    begin = next(int(line.split()[0], 16) for line in nm.splitlines() if "await_there" in line)
-    found = profile(program, tmp_path, str(other))
+    flags = ["-O2", "-no-pie", "-pthread", "-Wl,-z,noseparate-code"]
+    subprocess.run(["cc", *flags, PLANTED / "moved_code.c", "-o", fixed], check=True)
+    begins = {"moved_code": awaits(program), "other_code": awaits(program)}
+    begins["fixed_code"] = awaits(fixed)
+    offset = awaits(fixed) - 0x400000
+    found = profile(program, tmp_path, str(other), str(fixed), str(offset))
     names = [loop["name"] for lock in found.report["locks"] for loop in lock["loops"]]
     places = {(name.partition("+")[0], int(name.partition("+")[2], 16)) for name in names}
-    assert {one for one, _ in places} == {"moved_code", "other_code"}
-    assert all(begin <= at < begin + 64 for _, at in places)
+    assert {one for one, _ in places} == begins.keys()
+    assert all(begins[one] <= at < begins[one] + 64 for one, at in places)
+
+
+def awaits(program: Path) -> int:
+    nm = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
+    return next(int(line.split()[0], 16) for line in nm.splitlines() if "await_there" in line)
 
 
 def test_who_yields(build: Build, tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * moved_code OTHER: code that is mapped a second time, as V8 does with its own, and waits there; then the same code of
- * another file, a copy of this one, a page below.
+ * moved_code OTHER FIXED OFFSET: code that is mapped a second time, as V8 does with its own, and waits there; then the same code of
+ * another file, a copy of this one, a page away: where it waits, the first one had other code. The profiler reads the
+ * objects whenever the process is twice as old; the waits are such that it does not do so in between. At last a file without
+ * position-independent code, all of it, where it is not made for; OFFSET is that of the same code in it.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -15,7 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { WAIT_US = 700000, PAGE = 4096 };
+enum { WAIT_US = 1000000, PAGE = 4096, SIZE = 16 * PAGE };
 
 __asm__(".text; .skip 16384"); /* so that it is several pages, and each has some code */
 
@@ -42,12 +44,17 @@ static int find_code(struct dl_phdr_info *program, size_t size, void *unused)
 	return 1; /* the first one is the program */
 }
 
-static void wait_in(const char *file, char *place)
+/* Of the waiting code, from the beginning of what is mapped. */
+static uintptr_t distance(void)
+{
+	return (uintptr_t)await_there - (base + code->p_vaddr);
+}
+
+static void wait_in(const char *file, off_t offset, char *place, uintptr_t distance)
 {
 	int fd = open(file, O_RDONLY);
-	char *mapped = mmap(place, code->p_memsz, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED,
-			    fd, (off_t)code->p_offset);
-	uintptr_t distance = (uintptr_t)await_there - (base + code->p_vaddr);
+	char *mapped =
+		mmap(place, SIZE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, offset);
 	pthread_t waiter;
 
 	if (fd < 0 || mapped != place)
@@ -58,22 +65,25 @@ static void wait_in(const char *file, char *place)
 	usleep(WAIT_US);
 	told = 1;
 	pthread_join(waiter, 0);
-	munmap(place, code->p_memsz);
+	munmap(place, SIZE);
 	close(fd);
 }
 
 int main(int argc, char **argv)
 {
+	off_t text;
 	char *place;
 
-	if (argc != 2)
+	if (argc != 4)
 		return 2;
 	dl_iterate_phdr(find_code, 0);
-	place = mmap(0, code->p_memsz + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	text = (off_t)code->p_offset;
+	place = mmap(0, SIZE + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (place == MAP_FAILED)
 		abort();
-	wait_in("/proc/self/exe", place + PAGE);
-	wait_in(argv[1], place);
+	wait_in("/proc/self/exe", text, place + PAGE, distance());
+	wait_in(argv[1], text, distance() < PAGE ? place + 2 * PAGE : place, distance());
+	wait_in(argv[2], 0, place, strtoul(argv[3], 0, 10));
 	printf("{\"address\": %lu}\n", (unsigned long)(uintptr_t)&told);
 	return 0;
 }
