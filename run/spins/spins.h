@@ -29,7 +29,6 @@ struct site {
 	unsigned char *hop; /* where one to the pad is; null: not needed */
 	uint8_t retargeted; /* what it has with us */
 	uint8_t counter; /* the register in which the loop counts its rounds, or OL_REGISTER_NONE */
-	int64_t step;	 /* what it counts up or down by in a round; 0: not yet known */
 	uint8_t bound;	 /* as struct ol_loop has them */
 	int64_t bound_is;
 	/* The shortest seen, in 1/256 ticks: of this window of time, and of the last one. */

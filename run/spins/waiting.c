@@ -50,6 +50,7 @@ struct waiter {
 	bool is_realtime;
 	bool is_cold;	/* others have run on its CPU since the last look */
 	uint64_t count; /* what a loop that counts had in its register */
+	int64_t step;	/* what it seems to count up or down by in a round; 0: not yet known */
 	uint32_t times; /* the patience, before the next yield; 0: others ran in the last one */
 };
 /* From the first round on: a thread has counted one round when it first looks. */
@@ -202,9 +203,8 @@ static bool is_counted(const struct site *s)
 }
 
 /* How long the rounds take that a counted loop has still to do, as far as that is known; without a sign, as they wrap. */
-static uint64_t left(const struct site *s, const uint64_t *registers, uint32_t round)
+static uint64_t left(const struct site *s, int64_t step, const uint64_t *registers, uint32_t round)
 {
-	int64_t step = ol_load_relaxed(&s->step);
 	uint64_t bound = (uint64_t)s->bound_is, count = registers[s->counter], rounds;
 
 	if (!step || (s->bound == OL_REGISTER_NONE && s->bound_is == OL_NO_BOUND))
@@ -219,25 +219,26 @@ static uint64_t left(const struct site *s, const uint64_t *registers, uint32_t r
 static bool has_given_enough(const struct site *s, const struct waiter *w,
 			     const uint64_t *registers, uint32_t round)
 {
-	return is_counted(s) && w->yielded > w->spun + slack + left(s, registers, round);
+	return is_counted(s) && w->yielded > w->spun + slack + left(s, w->step, registers, round);
 }
 
 /*
  * Whether this is still the wait of the last look. A loop that counts says so itself: by as many steps as it did
  * rounds. It has to be known exactly there, for a wait that is taken for a new one may give away as much again. Of other
  * loops only time tells: rounds that took much longer were no single wait.
+ *
+ * Looks of two waits may seem to be some steps apart, too. So a step counts from the second time on, and never for good.
  */
-static bool is_same(struct site *s, const struct waiter *w, uint64_t count, bool is_in_time)
+static bool is_same(const struct site *s, struct waiter *w, uint64_t count, bool is_in_time)
 {
-	int64_t difference = (int64_t)(count - w->count), step = ol_load_relaxed(&s->step);
+	int64_t difference = (int64_t)(count - w->count), step = w->step;
 
 	if (!w->site || w->site->loop != s->loop)
 		return false;
 	if (!is_counted(s))
 		return is_in_time;
-	/* Relaxed: each thread learns the same. */
-	if (!step && is_in_time && difference % w->rounds == 0)
-		ol_store_relaxed(&s->step, step = difference / w->rounds);
+	if (is_in_time && difference % w->rounds == 0)
+		w->step = difference / w->rounds;
 	return step && difference == step * w->rounds;
 }
 

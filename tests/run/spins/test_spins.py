@@ -135,6 +135,7 @@ IMPATIENT = {
     "others are forgotten at once": ("w->times = 0;", "w->times = 1;"),
     "others are remembered for ever": ("!w->times ? 1 :", ""),
     "each jump of a loop is another wait": ("w->site->loop != s->loop", "w->site != s"),
+    "the first step counts for good": ("if (is_in_time && difference", "if (!step && difference"),
 }
 
 
