@@ -214,6 +214,22 @@ static void tell_stack(const void *node, VISIT visit, int depth)
 	comma = ",\n";
 }
 
+/* Words that may be addresses of code. */
+static void tell_top(const struct sample_record *r)
+{
+	const char *between = "";
+
+	for (int i = 0; i < STACK_WORDS; i++) {
+		const struct frame frame = unwind_known(r->top[i]);
+
+		if (frame.module < 0)
+			continue;
+		fputs(between, stdout);
+		tell_frame(&frame);
+		between = ", ";
+	}
+}
+
 static void tell_sample(const struct sample_record *r)
 {
 	printf("{\"thread\": %u, \"registers\": [", r->thread);
@@ -224,6 +240,8 @@ static void tell_sample(const struct sample_record *r)
 		printf("%s{\"thread\": %u, \"ip\": %llu, \"state\": \"%s\"}", i ? ", " : "",
 		       r->suspects[i].thread, r->suspects[i].ip,
 		       state_names[r->suspects[i].state % STATES]);
+	printf("], \"stack\": [");
+	tell_top(r);
 	printf("]}");
 }
 

@@ -393,9 +393,8 @@ void unwind_check(uint64_t address)
 		map();
 }
 
-struct frame unwind_find(uint64_t address)
+static struct frame frame_in(Dwfl_Module *module, uint64_t address)
 {
-	Dwfl_Module *module = module_of(address);
 	const char *file = NULL, *name;
 	char identity[IDENTITY_BYTES];
 	const struct kept *kept;
@@ -408,6 +407,16 @@ struct frame unwind_find(uint64_t address)
 	kept = kept_of(module);
 	write_identity(elf, kept ? kept->identity : NULL, identity);
 	return (struct frame){ number_of(file ? file : name, identity), in_file };
+}
+
+struct frame unwind_find(uint64_t address)
+{
+	return frame_in(module_of(address), address);
+}
+
+struct frame unwind_known(uint64_t address)
+{
+	return frame_in(now.dwfl ? dwfl_addrmodule(now.dwfl, address) : NULL, address);
 }
 
 static int add_frame(Dwfl_Frame *frame, void *arg)

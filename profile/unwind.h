@@ -26,6 +26,8 @@ void unwind_look(void);
 /* If what was known to be mapped there is not any more, the objects are read again. */
 void unwind_check(uint64_t address);
 struct frame unwind_find(uint64_t address);
+/* In what was read already, which an address of no code is no reason to read again. */
+struct frame unwind_known(uint64_t address);
 /*
  * Innermost first. The calls, not where they return to. `scanned`: after the first the frames are pairs of
  * scan.h, a function that was called and its caller, of which some are over.

@@ -1328,6 +1328,7 @@ int sampled(struct bpf_perf_event_data *ctx)
 	r->registers[13] = ctx->regs.r13;
 	r->registers[14] = ctx->regs.r14;
 	r->registers[15] = ctx->regs.r15;
+	bpf_probe_read_user(r->top, sizeof(r->top), (const void *)ctx->regs.rsp);
 	add_suspects(r);
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP); /* it looks by itself */
 	return 0;

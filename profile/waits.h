@@ -17,7 +17,8 @@ enum state {
 };
 
 enum { NAME_BYTES = 16, STACK_BYTES = 8192, KERNEL_FRAMES = 24, ABSENCES = 16, SUSPECTS = 4 };
-enum { WAITED = 8 }; /* futexes that a thread is remembered to have waited at, a power of 2 */
+enum { STACK_WORDS = 8 }; /* a short function saves no more registers than that */
+enum { WAITED = 8 };	  /* futexes that a thread is remembered to have waited at, a power of 2 */
 
 /* Registers that an unwinder begins with.. */
 struct place_in_code {
@@ -150,6 +151,8 @@ struct sample_record {
 	__u32 kind, thread;
 	__u64 ip;
 	__u64 registers[16]; /* as DWARF numbers them */
+	__u64 top
+		[STACK_WORDS]; /* of the stack: of a function that calls none, where it was called from */
 	/* Threads that are able to run and have no CPU, elsewhere in the code. */
 	struct suspect {
 		__u64 ip;

@@ -220,6 +220,8 @@ bool ol_decode(const unsigned char *code, size_t size, uint64_t at, struct ol_in
 		i->reads = 0;
 		i->does = OL_DOES_MOVE;
 	}
+	i->if_equal = z.mnemonic == ZYDIS_MNEMONIC_JZ;
+	i->if_unequal = z.mnemonic == ZYDIS_MNEMONIC_JNZ;
 	i->immediate = z.raw.imm[0].size ? z.raw.imm[0].value.s : 0;
 	if (z.raw.imm[0].is_relative) {
 		i->target = at + z.length + (uint64_t)z.raw.imm[0].value.s;

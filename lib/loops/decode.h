@@ -50,6 +50,7 @@ struct ol_instruction {
 	uint8_t displacement_at,
 		displacement_size; /* of a branch or jump: bytes of the instruction */
 	bool loads, stores, is_atomic, sets_flags, uses_flags;
+	bool if_equal, if_unequal; /* of a branch: that is when it is taken */
 };
 
 /*

@@ -246,6 +246,12 @@ static bool may_have_loops(struct ol_finder *f, const unsigned char *code, size_
 
 enum decoded { CANNOT_BE_DECODED, HAS_NO_LOOPS, HAS_LOOPS };
 
+static bool is_back(const struct ol_finder *f, const struct ol_instruction *i)
+{
+	return (i->does == OL_DOES_BRANCH || i->does == OL_DOES_JUMP) && i->target <= i->at &&
+	       is_in_function(f, i->target);
+}
+
 static enum decoded decode_all(struct ol_finder *f)
 {
 	size_t size = f->function.end - f->function.begin;
@@ -255,7 +261,7 @@ static enum decoded decode_all(struct ol_finder *f)
 	f->instructions.n = 0;
 	if (!code)
 		return CANNOT_BE_DECODED;
-	if (!may_have_loops(f, code, size))
+	if (f->only_patched && !may_have_loops(f, code, size))
 		return HAS_NO_LOOPS;
 	for (size_t at = 0; at < size;) {
 		struct ol_instruction *i = MORE(f->instructions);
@@ -269,8 +275,7 @@ static enum decoded decode_all(struct ol_finder *f)
 			f->function.end = f->function.begin + at;
 			break;
 		}
-		has_loops |= (i->does == OL_DOES_BRANCH || i->does == OL_DOES_JUMP) &&
-			     i->target <= i->at && is_in_function(f, i->target);
+		has_loops |= is_back(f, i);
 		at += i->size;
 	}
 	return has_loops ? HAS_LOOPS : HAS_NO_LOOPS;
@@ -861,22 +866,21 @@ static const struct ol_instruction *condition(const struct ol_finder *f, int32_t
 
 struct exits {
 	bool by_word, by_counter, by_clock, by_table;
-	const struct ol_instruction *word, *bound;
+	const struct ol_instruction *word, *bound, *comparison;
+	const struct ol_instruction *other; /* of two words that are compared */
+	bool until_equal;
 };
 
-/* The load that a condition comes from: its own, or of a register that it reads. */
-static const struct ol_instruction *load_of(const struct ol_finder *f,
-					    const struct ol_instruction *condition)
+/* A load of one of these registers. */
+static const struct ol_instruction *load_into(const struct ol_finder *f, uint32_t registers)
 {
-	if (condition->loads)
-		return condition;
 	for (size_t k = 0; k < f->members.n; k++) {
 		const struct block *b = &f->blocks.all[f->members.all[k]];
 
 		for (size_t n = b->end; n-- > b->first;) {
 			const struct ol_instruction *i = &f->instructions.all[n];
 
-			if (i->loads && (i->writes & condition->reads))
+			if (i->loads && (i->writes & registers))
 				return i;
 		}
 	}
@@ -895,6 +899,14 @@ static enum origin of_condition(const struct ol_finder *f, const struct values *
 	return i->is_atomic ? of_memory(v, i) : of_inputs(v, i, i->reads);
 }
 
+static bool leaves_if_equal(const struct ol_finder *f, int32_t block)
+{
+	const struct block *b = &f->blocks.all[block];
+	const struct ol_instruction *branch = last(f, b);
+
+	return is_member(f, b->target) ? branch->if_unequal : branch->if_equal;
+}
+
 static void take_exit(const struct ol_finder *f, const struct values *v, int32_t block,
 		      struct exits *e)
 {
@@ -903,8 +915,12 @@ static void take_exit(const struct ol_finder *f, const struct values *v, int32_t
 
 	if (from == LOADED) {
 		e->by_word = true;
-		if (!e->word)
-			e->word = load_of(f, i);
+		if (!e->word) {
+			e->word = i->loads ? i : load_into(f, i->reads);
+			e->other = i->loads ? load_into(f, i->reads & ~of_address(i)) : 0;
+			e->comparison = i;
+			e->until_equal = leaves_if_equal(f, block);
+		}
 	}
 	e->by_counter |= from == COUNTER;
 	if (from == COUNTER)
@@ -1356,6 +1372,76 @@ static void set_bound(struct ol_loop *loop, const struct exits *e)
 		loop->bound = (uint8_t)__builtin_ctz(others);
 }
 
+/* The block that is always run before this one, the last such; NO_BLOCK: the function begins here. */
+static int32_t before(const struct ol_finder *f, int32_t block)
+{
+	int32_t order = f->blocks.all[block].dominator;
+
+	return order > 0 ? block_in_order(f, order) : NO_BLOCK; /* 0 is the root */
+}
+
+static struct ol_word word_of(const struct ol_instruction *load, const struct values *v)
+{
+	if (!load)
+		return (struct ol_word){ 0 };
+	return (struct ol_word){ load->address, load->at + load->size,
+				 !(of_address(load) & v->written) };
+}
+
+static bool updates(const struct ol_finder *f, const struct block *b)
+{
+	for (size_t n = b->first; n < b->end; n++)
+		if (f->instructions.all[n].is_atomic && f->instructions.all[n].stores)
+			return true;
+	return false;
+}
+
+/* Whether all who come to the loop have updated some word on their way: as one does that takes a ticket, or arrives. */
+static bool is_after_update(const struct ol_finder *f)
+{
+	for (int32_t at = before(f, f->members.all[0]); at != NO_BLOCK; at = before(f, at))
+		if (updates(f, &f->blocks.all[at]))
+			return true;
+	return false;
+}
+
+/* The only register that the word is compared with, if all rounds compare with the same. */
+static uint8_t value_of(const struct exits *e, const struct values *v)
+{
+	const struct ol_instruction *i = e->comparison;
+	uint32_t address = i && i->loads ? of_address(i) : 0,
+		 others = i ? i->reads & ~address & ~e->word->writes : 0;
+
+	if (!i || i->does != OL_DOES_COMPARE || !others || (others & (others - 1)) ||
+	    (others & v->written))
+		return OL_REGISTER_NONE;
+	return (uint8_t)__builtin_ctz(others);
+}
+
+/* Whether that register has, before the loop, what an atomic update found or made, as far as moves lead back to it. */
+static bool comes_from_update(const struct ol_finder *f, uint8_t reg)
+{
+	uint32_t wanted = reg <= OL_REGISTER_OTHER ? 1u << reg : 0;
+
+	for (int32_t at = before(f, f->members.all[0]); wanted && at != NO_BLOCK;
+	     at = before(f, at)) {
+		const struct block *b = &f->blocks.all[at];
+
+		for (size_t n = b->end; n-- > b->first;) {
+			const struct ol_instruction *i = &f->instructions.all[n];
+
+			if (!(writes(i) & wanted))
+				continue;
+			if (i->is_atomic)
+				return true;
+			if ((i->does != OL_DOES_MOVE && i->does != OL_DOES_LOGIC) || i->loads)
+				return false;
+			wanted = (wanted & ~writes(i)) | i->reads;
+		}
+	}
+	return false;
+}
+
 static void look_at(struct ol_finder *f, ol_loop_found *found, void *context)
 {
 	struct values v = values(f);
@@ -1379,11 +1465,15 @@ static void look_at(struct ol_finder *f, ol_loop_found *found, void *context)
 		.kind = kind_of(f, &v, between, &e, &b),
 		.relaxes = b.relaxes,
 		.counter = between ? (uint8_t)__builtin_ctz(between) : OL_REGISTER_NONE,
+		.value = OL_REGISTER_NONE,
+		.is_after_update = is_after_update(f),
 	};
+	loop.word = word_of(e.word, &v);
+	loop.other = word_of(e.other, &v);
 	if (e.word) {
-		loop.word = e.word->address;
-		loop.word_after = e.word->at + e.word->size;
-		loop.word_stays = !(of_address(e.word) & v.written);
+		loop.until_equal = e.until_equal;
+		loop.value = value_of(&e, &v);
+		loop.value_is_updates = comes_from_update(f, loop.value);
 	}
 	set_bound(&loop, &e);
 	loop.refused = ol_loop_is_patched[loop.kind] && !is_found_quickly(f)
@@ -1392,6 +1482,31 @@ static void look_at(struct ol_finder *f, ol_loop_found *found, void *context)
 	loop.jumps = f->jumps.all;
 	loop.n_jumps = (unsigned)f->jumps.n;
 	found(&loop, context);
+}
+
+bool ol_find_relaxes(const struct ol_finder *f)
+{
+	bool relaxes = false;
+
+	for (size_t n = 0; n < f->instructions.n; n++) {
+		const struct ol_instruction *i = &f->instructions.all[n];
+
+		relaxes |= i->does == OL_DOES_RELAX;
+		if (i->does == OL_DOES_SYSCALL || is_back(f, i))
+			return false;
+	}
+	return relaxes;
+}
+
+bool ol_find_calls(const struct ol_finder *f, uint64_t at)
+{
+	for (size_t n = 0; n < f->instructions.n; n++) {
+		const struct ol_instruction *i = &f->instructions.all[n];
+
+		if (at >= i->at && at < i->at + i->size)
+			return i->does == OL_DOES_CALL;
+	}
+	return false;
 }
 
 bool ol_find_has(const struct ol_finder *f, uint64_t at)

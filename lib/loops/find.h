@@ -34,17 +34,27 @@ struct ol_jump {
 
 #define OL_NO_BOUND INT64_MIN
 
+struct ol_word {
+	struct ol_address at;
+	uint64_t
+		after; /* the address behind the load of it; 0: there is none, or it is not known */
+	bool stays;    /* no round changes a register of its address */
+};
+
 struct ol_loop {
 	uint64_t function;
 	uint64_t begin, end; /* the lowest of its addresses, and what is behind the highest */
 	enum ol_loop_kind kind;
 	bool relaxes;
-	uint8_t counter; /* of a counted loop: the number of its register */
+	bool is_after_update; /* the function always makes an atomic one before it */
+	uint8_t counter;      /* of a counted loop: the number of its register */
 	uint8_t bound; /* of a counted loop: the register that has what it counts to, or OL_REGISTER_NONE */
-	int64_t bound_is;	/* without that register: the number, or OL_NO_BOUND: not known */
-	struct ol_address word; /* what it waits for */
-	uint64_t word_after;	/* the address behind the load of it; 0: not known */
-	bool word_stays;	/* no round changes a register of its address */
+	int64_t bound_is;     /* without that register: the number, or OL_NO_BOUND: not known */
+	struct ol_word word;  /* what it waits for */
+	struct ol_word other; /* if it compares two, which of them changes is not known */
+	bool until_equal;     /* it ends when the word has that value */
+	bool value_is_updates; /* an atomic update before the loop gave it, as that which takes a ticket does */
+	uint8_t value; /* the register with the value that the word is compared with, which no round changes; or OL_REGISTER_NONE */
 	const struct ol_jump *jumps; /* in the callback only */
 	unsigned n_jumps;
 	const char *refused; /* why its jumps cannot be retargeted; null: they can */
@@ -67,6 +77,12 @@ bool ol_find_in(struct ol_finder *finder, uint32_t n, ol_loop_found *found, void
 /* Those of code between functions, which ol_image_between tells; its end becomes that of what can be decoded. */
 bool ol_find_between(struct ol_finder *finder, uint32_t n, struct ol_function *code,
 		     ol_loop_found *found, void *context);
+
+/* Whether the function that was looked at last relaxes, and has no loop: who calls it waits. */
+bool ol_find_relaxes(const struct ol_finder *finder);
+
+/* Whether a call of that function has this byte. */
+bool ol_find_calls(const struct ol_finder *finder, uint64_t at);
 
 /* In the callback: whether the loop has that instruction, which may lie between its ends and be none of its. */
 bool ol_find_has(const struct ol_finder *finder, uint64_t at);

@@ -56,15 +56,15 @@ static void print_places(const struct ol_loop *loop, const struct telling *t)
 	putchar(']');
 }
 
-static void print_word(const struct ol_loop *loop)
+static void print_word(const char *name, const struct ol_word *word)
 {
-	if (!loop->word_after)
-		printf(",\"word\":null");
+	if (!word->after)
+		printf(",\"%s\":null", name);
 	else
-		printf(",\"word\":{\"base\":\"%s\",\"index\":\"%s\",\"scale\":%u,\"offset\":"
+		printf(",\"%s\":{\"base\":\"%s\",\"index\":\"%s\",\"scale\":%u,\"offset\":"
 		       "%" PRId64 ",\"after\":%" PRIu64 ",\"stays\":%s}",
-		       name_of(loop->word.base), name_of(loop->word.index), loop->word.scale,
-		       loop->word.offset, loop->word_after, loop->word_stays ? "true" : "false");
+		       name, name_of(word->at.base), name_of(word->at.index), word->at.scale,
+		       word->at.offset, word->after, word->stays ? "true" : "false");
 }
 
 static void print_loop(const struct ol_loop *loop, void *context)
@@ -74,13 +74,17 @@ static void print_loop(const struct ol_loop *loop, void *context)
 
 	printf("%s{\"function\":%" PRIu64 ",\"begin\":%" PRIu64 ",\"end\":%" PRIu64
 	       ",\"kind\":\"%s\",\"patched\":%s,"
-	       "\"relaxes\":%s",
+	       "\"relaxes\":%s,\"after_update\":%s",
 	       t->is_first ? "" : ",", loop->function, loop->begin, loop->end,
 	       ol_loop_kinds[loop->kind],
 	       ol_loop_is_patched[loop->kind] && !refused ? "true" : "false",
-	       loop->relaxes ? "true" : "false");
+	       loop->relaxes ? "true" : "false", loop->is_after_update ? "true" : "false");
 	t->is_first = false;
-	print_word(loop);
+	print_word("word", &loop->word);
+	print_word("other", &loop->other);
+	printf(",\"until_equal\":%s,\"value\":\"%s\",\"value_is_updates\":%s",
+	       loop->until_equal ? "true" : "false", name_of(loop->value),
+	       loop->value_is_updates ? "true" : "false");
 	if (t->n_places)
 		print_places(loop, t);
 	printf(",\"jumps\":[");
@@ -127,21 +131,38 @@ static bool print_near(const struct ol_image *image, struct ol_finder *finder, u
 	return at < t->read_up_to;
 }
 
-/* Loops of the functions that have these places, each once, and then the places of which nothing is known. */
-static bool print_around(const struct ol_image *image, struct ol_finder *finder, struct telling *t)
+static void print_those(const char *name, const struct telling *t, const bool *has, bool wanted)
 {
-	bool *is_read = calloc(t->n_places, sizeof(*is_read)), fine = is_read;
 	const char *between = "";
 
-	for (size_t k = 0; is_read && k < t->n_places; k++)
-		is_read[k] = print_near(image, finder, t->places[k], t);
-	printf("],\"unread\":[");
+	printf("],\"%s\":[", name);
 	for (size_t k = 0; k < t->n_places; k++)
-		if (!is_read || !is_read[k]) {
+		if (has[k] == wanted) {
 			printf("%s%" PRIu64, between, t->places[k]);
 			between = ",";
 		}
+}
+
+/* Loops of the functions that have these places, each once; then which places nothing is known of, are in functions that relax, and are of calls. */
+static bool print_around(const struct ol_image *image, struct ol_finder *finder, struct telling *t)
+{
+	bool *is_read = calloc(t->n_places, sizeof(*is_read)),
+	     *relaxes = calloc(t->n_places, sizeof(*relaxes)),
+	     *calls = calloc(t->n_places, sizeof(*calls)), fine = is_read && relaxes && calls;
+
+	for (size_t k = 0; fine && k < t->n_places; k++) {
+		is_read[k] = print_near(image, finder, t->places[k], t);
+		relaxes[k] = is_read[k] && ol_find_relaxes(finder);
+		calls[k] = is_read[k] && ol_find_calls(finder, t->places[k]);
+	}
+	if (fine) {
+		print_those("unread", t, is_read, false);
+		print_those("relaxing", t, relaxes, true);
+		print_those("calls", t, calls, true);
+	}
 	free(is_read);
+	free(relaxes);
+	free(calls);
 	return fine;
 }
 

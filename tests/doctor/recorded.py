@@ -4,6 +4,7 @@
 # what it is
 based on NAME       the files of another recording first
 expects RULES       that apply, the gravest first
+inside PARTS        of what `overlock profile` reports of the process: name=value, in ns
 pid N               the process that is looked at
 without PATH        a file or folder that is missing here
 thread TID STATE PLACE: COUNTS -> COUNTS
@@ -19,10 +20,12 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from overlock_tools import doctor
 from overlock_tools.core.system.kernel_files import Tree
 from overlock_tools.doctor import probe
+from overlock_tools.doctor.inside import Inside
 from overlock_tools.doctor.watch import Clock
 
 MACHINES = Path(__file__).parent / "machines"
@@ -31,12 +34,47 @@ SECONDS = 2.0
 THREAD = re.compile(r"(\d+) (\w) (\S+): ([\d ]+) -> ([\d ]+)")
 
 
+class SeenInside(Inside):
+    def __init__(self, report: dict[str, Any]) -> None:
+        super().__init__(1, 0.0)
+        self.report = report
+
+    def join(self, timeout: float | None = None) -> None:
+        """It was never started."""
+
+
+def seen_inside(parts: dict[str, str]) -> Inside:
+    names = ("running", "wanted", "lost", "spun", "burnt")
+    running, wanted, lost, spun, burnt = (int(parts.get(name, 0)) for name in names)
+    site = {"function": "meet", "file": None, "line": None, "inlined": False}
+    lock = {
+        "name": "",
+        "locks": 1,
+        "site": site,
+        "address": 0,
+        "kind": "spin barrier",
+        "is_lock": not spun,
+        "spins": bool(spun),
+        "wait_ns": lost,
+        "ran_ns": spun,
+        "split": {"others_preempted": burnt, "others_running": spun - burnt},
+    }
+    times = {"running": running, "preempted": wanted - running}
+    whole = {"times": times, "wanted_ns": wanted, "lost_ns": lost, "spun_ns": spun}
+    trial = {"do": "let its waiters yield", "predicted": None}
+    return SeenInside(
+        whole
+        | {"burnt_ns": burnt, "locks": [lock] if lost else [], "doubts": [], "advice": [trial]}
+    )
+
+
 @dataclass
 class Machine:
     folder: Path
     expects: list[str] = field(default_factory=list)
     pid: int | None = None
     probe: str = ""
+    inside: Inside | None = None
 
     def write(self, name: str, text: str) -> None:
         path = self.folder / name
@@ -86,6 +124,8 @@ class Machine:
             self.play(rest.removeprefix("on "))
         elif word == "expects":
             self.expects = re.findall(r"\w+", rest)
+        elif word == "inside":
+            self.inside = seen_inside(dict(re.findall(r"(\w+)=(\d+)", rest)))
         elif word == "pid":
             self.pid = int(rest)
         elif word == "without":
@@ -115,7 +155,12 @@ class Machine:
             meanwhile()
 
         said = probe.parse(self.probe, "overlock-probe was killed by SIGSYS")
-        return doctor.examine(tree, said, self.pid, seconds, Clock(lambda: now[0], pause))
+        return doctor.examine(
+            tree,
+            said,
+            self.pid,
+            doctor.Looking(seconds, Clock(lambda: now[0], pause), self.inside),
+        )
 
 
 def machine(name: str, folder: Path) -> Machine:

@@ -40,6 +40,7 @@ def test_a_wrong_rule_is_caught(rule: Rule, fault: bool, machines: Machines) -> 
 
 
 CPUS = {"cpus_online": 4, "cpus_usable": 4, "quota": None}
+EFFICIENT = {"held_up": {"share": 0.049}, "spinning": {"share": 0.049}}
 SPINS = {"user_mode": 0.95, "on_cpu": 0.1, "voluntary": 1.0, "involuntary": 11.0}
 SLEEPS = {"voluntary": 100.0, "asleep_in": {"futex": 0.5}}
 SELDOM = {"throttled": 0.0, "throttled_ever": {"share": 0.049}}
@@ -67,6 +68,17 @@ EDGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("own_spinlocks", {**STARVED, **RTE}, {"own_locks": RTE["own_locks"][:1]}),
     ("own_spinlocks", {**STARVED, **RTE}, {"wanting": 4.4}),
     ("throttled", {"throttled": 0.001}, {"throttled": 0.0}),
+    ("throttled", {"throttled": 0.001}, EFFICIENT),
+    ("spins", {"spinning": {"burnt": 0.05}}, {"spinning": {"burnt": 0.049}}),
+    ("held_up", {"held_up": {"share": 0.2}}, {"held_up": {"share": 0.19}}),
+    ("held_up", {"held_up": {"share": 0.2}}, {"spinning": {"burnt": 0.05}}),
+    ("efficient", {**EFFICIENT, "waiting": 0.05}, {"waiting": 0.049}),
+    ("efficient", {**EFFICIENT, "waiting": 0.05}, {"held_up": {"share": 0.05}}),
+    ("efficient", {**EFFICIENT, "waiting": 0.05}, {"spinning": {"share": 0.05}}),
+    ("starved", STARVED, EFFICIENT),
+    ("crowded_out", CROWDED_OUT, EFFICIENT),
+    ("crowded_out", CROWDED_OUT, {"spinning": {"burnt": 0.05}}),
+    ("waits_some", {"waiting": 0.05}, EFFICIENT),
     ("stolen", {"stolen": 0.05}, {"stolen": 0.049}),
     ("starved", {**CPUS, "waiting": 0.2, "wanting": 4.41}, {"waiting": 0.19}),
     ("starved", {**CPUS, "waiting": 0.2, "wanting": 4.41}, {"wanting": 4.4}),
@@ -84,6 +96,7 @@ EDGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("was_idle", {"on_cpu": 0.009, "waiting": 0.1}, {"on_cpu": 0.01}),
     ("was_idle", {"on_cpu": 0.009, "waiting": 0.1}, {"waiting": 0.2}),
     ("only_user", SPINS, {"user_mode": 0.94}),
+    ("only_user", SPINS, {"spinning": {"share": 0.0}}),
     ("only_user", SPINS, {"on_cpu": 0.09}),
     ("only_user", SPINS, {"involuntary": 10.0}),
     ("sleeps_in_futex", SLEEPS, {"voluntary": 99.0}),

@@ -10,7 +10,7 @@ import pytest
 from overlock_tools.core.system import symbols
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.core.system.symbols import Call
-from overlock_tools.profile import advice, causes, diff, kinds, naming, report, seen, show
+from overlock_tools.profile import advice, causes, diff, kinds, naming, placing, report, seen, show
 from overlock_tools.profile.seen import Seen
 
 MS = 1_000_000
@@ -235,7 +235,13 @@ def busy(thread: int, **times: int) -> dict[str, Any]:
     return {"thread": thread, "name": "worker", "times": times}
 
 
-LOOKS = {"by": "looks", "why": "overlock-profiler is not built", "sampled_cpus": 0, "locks": []}
+LOOKS = {
+    "by": "looks",
+    "looks": 500,
+    "why": "overlock-profiler is not built",
+    "sampled_cpus": 0,
+    "locks": [],
+}
 
 
 def test_looks_do_not_tell_work_from_spinning() -> None:
@@ -266,7 +272,7 @@ def test_sleepers_are_an_all_clear_for_looks() -> None:
                 "samples": 100,
                 "code": [{"ip": 64, "frame": [-1, 64], "seen": 90, "kept": []}],
             },
-            "90 % of the code that ran is in no file",
+            "90 % of the code that ran is in no file, as code is that is made at run time",
         ),
     ],
 )
@@ -307,7 +313,7 @@ def spins_at_a_lock(running: int) -> dict[str, Any]:
     lock = report._spinning(Call("take"), kinds.SPINLOCK) | {
         "wait_ns": 30 * MS, "ran_ns": 30 * MS, "split": {"unknown": 30 * MS}
     }  # fmt: skip
-    return found | {"locks": [lock], "lost_ns": 30 * MS, "spun_ns": 30 * MS}
+    return found | {"locks": [lock], "lost_ns": 30 * MS, "spun_ns": 30 * MS, "burnt_ns": 30 * MS}
 
 
 def test_spinning_is_trouble_by_its_share_of_the_cpu_time() -> None:
@@ -351,6 +357,95 @@ def test_nothing_is_advised_where_spinning_costs_little() -> None:
     found = spins_at_a_lock(900 * MS)
     found["locks"][0]["loops"] = [loop()]
     assert not advice.of(found)
+
+
+def spins_at_a_barrier(object_name: str, burnt: int, kept: int = 0) -> dict[str, Any]:
+    """Of 100 ms of CPU time; `kept`: while nobody lacked a CPU."""
+    found = report_of(times={"running": 100 * MS, "preempted": 900 * MS}, locks=[])
+    split = {"others_preempted": burnt, "others_running": kept}
+    lock = report._spinning(Call("meet"), kinds.SPIN_BARRIER) | {
+        "wait_ns": burnt + kept,
+        "ran_ns": burnt + kept,
+        "split": {name: ns for name, ns in split.items() if ns},
+        "kind_by": "its function's name",
+        "loops": [loop() | {"name": f"{object_name}+0x1"}],
+    }
+    return found | {
+        "locks": [lock],
+        "lost_ns": burnt,
+        "spun_ns": burnt + kept,
+        "burnt_ns": burnt,
+    }
+
+
+def test_spinning_on_no_lock_is_no_loss_while_all_have_cpus() -> None:
+    harmless = spins_at_a_barrier("server", 0, 60 * MS)
+    first, second = show.sentences(harmless)
+    assert first.startswith("No lock trouble found")
+    assert second.startswith(
+        "60 % of its CPU time went into spinning, most at `spin barrier in meet`"
+    )
+    assert advice.of(harmless) == []
+    harmful = show.sentences(spins_at_a_barrier("server", 60 * MS))
+    assert harmful[0] == (
+        "60 % of the CPU time that server got went into spinning, all of it at `spin barrier in "
+        "meet`, as told by its function's name."
+    )
+    assert harmful[1].startswith("During 100 % of that some of its threads had no CPU meanwhile")
+
+
+@pytest.mark.parametrize(
+    ("object_name", "commands"),
+    [
+        ("libgomp.so.1", ["OMP_WAIT_POLICY=passive", "overlock", "OMP_NUM_THREADS=2"]),
+        ("libomp.so.5", ["KMP_BLOCKTIME=0", "overlock", "OMP_NUM_THREADS=2"]),
+        ("libblis.so.4", ["overlock", "BLIS_NUM_THREADS=2"]),
+        (
+            "libscipy_openblas64_.so",
+            ["OPENBLAS_THREAD_TIMEOUT=4", "overlock", "OPENBLAS_NUM_THREADS=2"],
+        ),
+        ("server", ["overlock", ""]),
+    ],
+)  # fmt: skip
+def test_the_runtimes_own_remedy_comes_first(object_name: str, commands: list[str]) -> None:
+    """Then what changes nothing, then fewer threads."""
+    found = advice.of(spins_at_a_barrier(object_name, 60 * MS))
+    words = [one["command"] for one in found]
+    assert [
+        (word[1] if word[0] == "env" else word[0]) if word else "" for word in words
+    ] == commands
+
+
+def step(function: str, path: str = "/bin/server") -> kinds.Step:
+    return kinds.Step(Call(function), path, placing.is_library(path))
+
+
+@pytest.mark.parametrize(
+    ("function", "manner", "kind"),
+    [
+        ("gomp_team_barrier_wait_end", {}, "spin barrier"),
+        ("__kmp_acquire_queuing_lock", {}, "spinlock"),
+        ("ggml_barrier", {"takes": True}, "spin barrier"),
+        ("ggml_barrier", {"in_turns": True}, "spin barrier"),
+        ("ggml_barrier", {}, "spin barrier"),
+        ("take_lock", {"in_turns": True}, "FIFO spinlock"),
+        ("take_lock", {}, "spinlock"),
+        ("lock_free_pop", {}, "poll"),
+        ("clock_tick", {"alone": True}, "poll"),
+        ("block", {"everybody": True}, "spin barrier"),
+        ("f", {"takes": True}, "spinlock"),
+        ("f", {"in_turns": True}, "FIFO spinlock"),
+        ("f", {"queues": True, "alone": True}, "FIFO spinlock"),
+        ("f", {"alone": True}, "poll"),
+        ("f", {"everybody": True}, "spin barrier"),
+        ("f", {"arrives": True}, "spin barrier"),
+        ("f", {}, "pool that spins"),
+        ("worker_loop", {"alone": True}, "pool that spins"),
+    ],
+)
+def test_what_is_spun_at(function: str, manner: dict[str, bool], kind: str) -> None:
+    """By the function, by what it is called, by how threads spin there."""
+    assert kinds.of_spin([step(function)], kinds.Manner(**manner))[0].name == kind
 
 
 def test_loops_are_in_the_table() -> None:

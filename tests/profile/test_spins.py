@@ -9,8 +9,8 @@ import pytest
 
 from overlock_tools.core.system import native
 from overlock_tools.core.system.reading import Count
-from overlock_tools.profile import naming, spins
-from overlock_tools.profile.seen import Sample, Suspect
+from overlock_tools.profile import kinds, naming, spins
+from overlock_tools.profile.seen import DWARF, Code, Sample, Suspect
 from tests.profile.test_report import made
 
 # Functions, with a label at each instruction that is asked for: NAME, or NAME_what.
@@ -97,6 +97,38 @@ calls_in:       testl %ebx, %ebx
 delay:          subq $1, %rax
 delay_in:       jne delay
                 ret""",
+    "ticket": """
+ticket:         movl $1, %eax
+                lock xaddl %eax, 4(%rdi)
+                movl %eax, %edx
+ticket_in:      cmpl %edx, (%rdi)
+                jne ticket_in
+                ret""",
+    "arrives": """
+arrives:        lock subl $1, (%rdi)
+                je arrives_last
+arrives_in:     cmpl %esi, 4(%rdi)
+                jne arrives_in
+arrives_last:   ret""",
+    "leaves": """
+leaves:         cmpl %esi, 4(%rdi)
+                je leaves
+                ret""",
+    "compares": """
+compares:       movl (%rdx), %eax
+                cmpl (%rsi), %eax
+                jne compares
+                ret""",
+    "pauses_once": """
+pauses_once:    pause
+pauses_once_in: ret""",
+    "asks": """
+asks:           movl (%rdi), %ebx
+                call pauses_once
+asks_again:     movl %ebx, (%rsi)
+                testl %ebx, %ebx
+                jne asks
+                ret""",
     # The wait is laid out behind the work that follows it.
     "apart": """
 apart:          movl (%rdi), %eax
@@ -135,7 +167,7 @@ def place(code: tuple[str, dict[str, int]], label: str) -> spins.Place:
 
 
 def sample(registers: dict[str, int] | None = None, away: int = 0, *suspects: Suspect) -> Sample:
-    values = [Count((registers or {}).get(name, 0)) for name in spins.REGISTERS]
+    values = [Count((registers or {}).get(name, 0)) for name in DWARF]
     return Sample(Count(1), values, Count(away), list(suspects))
 
 
@@ -168,6 +200,39 @@ def test_a_word_of_the_object(code: tuple[str, dict[str, int]]) -> None:
     assert loop.word.address(sample(), 0x7F0000000000 + at, at) == 0x7F0000000000 + code[1]["word"]
 
 
+@pytest.mark.parametrize(
+    ("label", "value", "has_ticket", "is_after_update"),
+    [
+        ("ticket_in", "rdx", True, True),
+        ("arrives_in", "rsi", False, True),
+        ("leaves", "", False, False),
+        ("flag", "", False, False),
+    ],
+)
+def test_the_value_that_is_waited_for(
+    code: tuple[str, dict[str, int]],
+    label: str,
+    value: str,
+    has_ticket: bool,
+    is_after_update: bool,
+) -> None:
+    loop = place(code, label).loop
+    assert loop
+    assert (loop.value, loop.has_ticket) == (value, has_ticket)
+    assert loop.is_after_update is is_after_update
+
+
+def test_of_two_words_one_s_own_is_not_waited_for(code: tuple[str, dict[str, int]]) -> None:
+    """A thread's stack is its own."""
+    loop, at = place(code, "compares").loop, code[1]["compares"]
+    assert loop
+    one = Code(Count(at), [0, at], Count(1), [])
+    shared, stack = 0x1000, 0x7FFF0000
+    for own, other in (("rsi", "rdx"), ("rdx", "rsi")):
+        registers = {own: stack + 64, other: shared, "rsp": stack}
+        assert spins._address(loop, sample(registers), one) == shared
+
+
 @pytest.mark.parametrize("label", ["relax_in", "follows_in", "of_thread"])
 def test_a_wait_for_an_unknown_word(code: tuple[str, dict[str, int]], label: str) -> None:
     """Registers tell no address, if there is none, each round changes them, or a segment counts."""
@@ -178,7 +243,7 @@ def test_a_wait_for_an_unknown_word(code: tuple[str, dict[str, int]], label: str
 
 def test_unknown_words_of_two_loops_are_two(code: tuple[str, dict[str, int]]) -> None:
     path, labels = code
-    kept = [{"thread": 1, "registers": [0] * len(spins.REGISTERS), "away": 0, "suspects": []}]
+    kept = [{"thread": 1, "registers": [0] * len(DWARF), "away": 0, "suspects": []}]
     seen = made(
         samples=100,
         modules=[path],
@@ -196,6 +261,20 @@ def test_unknown_words_of_two_loops_are_two(code: tuple[str, dict[str, int]]) ->
 )
 def test_other_code_does_not_wait(code: tuple[str, dict[str, int]], label: str) -> None:
     assert place(code, label) == spins.Place(True)
+
+
+def test_who_calls_a_function_that_relaxes_spins(code: tuple[str, dict[str, int]]) -> None:
+    """A function without a loop: whether it is called in one does not matter."""
+    path, labels = code
+    stack = [[0, labels["word"]], [0, labels["asks_again"]], [0, labels["calls_in"]]]
+    kept = {"thread": 1, "registers": [0] * len(DWARF), "away": 1, "suspects": [], "stack": stack}
+    frame = [0, labels["pauses_once_in"]]
+    one = {"ip": frame[1], "frame": frame, "seen": 40, "kept": [kept]}
+    seen = made(samples=100, modules=[path], code=[one])
+    assert place(code, "pauses_once_in").relaxes
+    (found,) = spins.find(seen, naming.of(seen))
+    assert found.samples == pytest.approx(40)
+    assert [*found.frames] == [(0, labels["asks_again"] - 1)]
 
 
 def test_the_smallest_loop_counts(code: tuple[str, dict[str, int]]) -> None:
@@ -266,4 +345,4 @@ LOOP = (0x100, 0x110)
     ids=["nobody away", "others away", "preempted", "throttled", "waits, too", "behind", "no user"],
 )
 def test_who_may_be_the_holder(one: Sample, holders: set[int], cause: str) -> None:
-    assert spins._cause(one, LOOP, holders) == cause
+    assert spins._cause(one, LOOP, holders, kinds.SPINLOCK) == cause

@@ -9,6 +9,7 @@ from overlock_tools.core.system.kernel_files import Tree
 # Each adds its facts to the list.
 from overlock_tools.doctor import (  # noqa: F401
     hypervisor_facts,
+    inside_facts,
     load_facts,
     machine_facts,
     native_facts,
@@ -16,6 +17,7 @@ from overlock_tools.doctor import (  # noqa: F401
     process_facts,
 )
 from overlock_tools.doctor.fact import FACTS, Fact, Known, World, learn
+from overlock_tools.doctor.inside import Inside
 from overlock_tools.doctor.judging import Answer, Finding
 from overlock_tools.doctor.probe import Probe
 from overlock_tools.doctor.rules import judge
@@ -58,9 +60,20 @@ class Report:
         return self.findings[0].verdict
 
 
-def examine(tree: Tree, probe: Probe, pid: int | None, seconds: float, clock: Clock) -> Report:
-    watch = observe(tree, pid, seconds, clock)
-    world = World(tree, probe, watch, pid)
+@dataclass(frozen=True)
+class Looking:
+    """How long, by which clock, and what looks into the program meanwhile."""
+
+    seconds: float
+    clock: Clock
+    inside: Inside | None = None
+
+
+def examine(tree: Tree, probe: Probe, pid: int | None, looking: Looking) -> Report:
+    watch = observe(tree, pid, looking.seconds, looking.clock)
+    if looking.inside:
+        looking.inside.join()
+    world = World(tree, probe, watch, pid, looking.inside)
     groups = GROUPS if pid is not None else GROUPS[len(OF_A_PROCESS) :]
     known = [learn(one, world) for group in groups for one in of_group(group)]
     lacks = "" if probe.built else probe.lacking

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from overlock_tools.core.system.kernel_files import Tree, Unknown
+from overlock_tools.doctor.inside import Inside
 from overlock_tools.doctor.probe import Probe
 from overlock_tools.doctor.watch import Watch
 
@@ -18,6 +19,7 @@ class World:
     probe: Probe
     watch: Watch
     pid: int | None = None
+    inside: Inside | None = None  # of the process
 
     @property
     def who(self) -> str:

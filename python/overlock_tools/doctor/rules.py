@@ -71,13 +71,25 @@ def outnumbers(v: Values) -> bool:
     return bool(v["wanting"] > max(1.0, v.cpus) * OVER)
 
 
+def suffers(v: Values) -> bool:
+    """Its threads wait for CPUs, and it is not known that this harms nothing else."""
+    return bool(v["waiting"] >= MUCH_WAITING and not is_efficient(v))
+
+
 def starved(v: Values) -> bool:
-    """Its threads wait for CPUs because they outnumber them."""
-    return bool(v["waiting"] >= MUCH_WAITING and outnumbers(v))
+    """Because they outnumber them."""
+    return suffers(v) and outnumbers(v)
 
 
 def fifo_openmp(v: Values) -> bool:
     return v.part("openmp_lock", "fifo") is True
+
+
+def is_efficient(v: Values) -> bool:
+    """As far as was seen: stopped threads keep nobody waiting but for the end of the period."""
+    return bool(
+        v.part("held_up", "share") < SOME_WAITING and v.part("spinning", "share") < SOME_WAITING
+    )
 
 
 def too_large_a_team(v: Values) -> bool:
@@ -85,6 +97,26 @@ def too_large_a_team(v: Values) -> bool:
 
 
 RULES = (
+    Rule(
+        "spins",
+        Answer.YES,
+        Scope.PROCESS,
+        lambda v: v.part("spinning", "burnt") >= SOME_WAITING,
+        "it burns CPU time on spinning while threads of it lack CPUs: {spinning}. Its threads wait "
+        "for a CPU {waiting}.",
+        ("{remedy}", "all of it: overlock profile --pid PID"),
+    ),
+    Rule(
+        "held_up",
+        Answer.YES,
+        Scope.PROCESS,
+        lambda v: (
+            v.part("held_up", "share") >= MUCH_WAITING
+            and not v.part("spinning", "burnt") >= SOME_WAITING
+        ),
+        "its threads wait for each other: {held_up} of the time in which they had work.",
+        ("{remedy}", "all of it: overlock profile --pid PID"),
+    ),
     Rule(
         "openmp_fifo",
         Answer.YES,
@@ -97,7 +129,7 @@ RULES = (
         "openmp_fifo_crowded_out",
         Answer.LIKELY,
         Scope.PROCESS,
-        lambda v: fifo_openmp(v) and v["waiting"] >= MUCH_WAITING and not starved(v),
+        lambda v: fifo_openmp(v) and suffers(v) and not starved(v),
         "waits for a CPU {waiting}, although it has enough CPUs for its runnable threads "
         "({wanting}); " + OF_OPENMP + IF_FIFO,
         OPENMP_LOCK_ADVICE,
@@ -115,7 +147,7 @@ RULES = (
         "throttled",
         Answer.YES,
         Scope.BOTH,
-        lambda v: v["throttled"] > 0,
+        lambda v: v["throttled"] > 0 and not is_efficient(v),
         "the CPU quota ({quota}) stopped the whole group {throttled}: all its threads, lock "
         "holders included, stop until the period ends.",
         THROTTLED_ADVICE,
@@ -152,7 +184,12 @@ RULES = (
         "crowded_out",
         Answer.LIKELY,
         Scope.PROCESS,
-        lambda v: v["waiting"] >= MUCH_WAITING and not outnumbers(v) and not v["throttled"] > 0,
+        lambda v: (
+            suffers(v)
+            and not outnumbers(v)
+            and not v["throttled"] > 0
+            and not v.part("spinning", "burnt") >= SOME_WAITING
+        ),
         "waits for a CPU {waiting}, although it has enough CPUs for its runnable threads "
         "({wanting}): other programs use them, or its threads share a few of them.",
         (
@@ -198,7 +235,7 @@ RULES = (
         "waits_some",
         Answer.POSSIBLE,
         Scope.PROCESS,
-        lambda v: SOME_WAITING <= v["waiting"] < MUCH_WAITING,
+        lambda v: SOME_WAITING <= v["waiting"] < MUCH_WAITING and not is_efficient(v),
         "waits for a CPU {waiting}: if it holds a lock meanwhile, other threads wait too. The "
         "longest waits show it first.",
         ("look at the tail under each lock: overlock bench sections, column p99.9",),
@@ -216,6 +253,15 @@ RULES = (
         "as far as this kernel can see, its threads rarely waited for a CPU (waited {waiting}): "
         "preemption does not slow it now.",
         ("if it is slow, profile it: perf record -g -p PID",),
+    ),
+    Rule(
+        "efficient",
+        Answer.NO,
+        Scope.PROCESS,
+        lambda v: is_efficient(v) and (v["waiting"] >= SOME_WAITING or v["throttled"] > 0),
+        "its threads wait for CPUs ({waiting}), and hardly for each other (spinning: {spinning}; "
+        "lost to waits: {held_up}): it makes use of all CPU time that it gets.",
+        ("more CPUs, or a higher quota ({quota}), if it is to do more: no lock is in its way",),
     ),
     Rule(
         "was_idle",
@@ -238,7 +284,10 @@ RULES = (
         Answer.NOTE,
         Scope.PROCESS,
         lambda v: (
-            v["user_mode"] >= 0.95 and v["on_cpu"] >= 0.1 and v["voluntary"] * 10 < v["involuntary"]
+            v["user_mode"] >= 0.95
+            and v["on_cpu"] >= 0.1
+            and v["voluntary"] * 10 < v["involuntary"]
+            and not v.part("spinning", "share") >= 0
         ),
         "it never sleeps and stays in user mode ({user_mode}): it computes or spins. These look "
         "the same from outside.",

@@ -15,19 +15,21 @@ more.
 
 from typing import Any
 
-from overlock_tools.profile import causes, kinds
+from overlock_tools.profile import causes, kinds, remedies
+from overlock_tools.profile.remedies import Remedy
 
 Report = dict[str, Any]
 
 LEAST = 0.05  # of the threads' time; less is no trouble
-MOST = 100.0  # times as fast: more is not believed
+MOST = 50.0  # times as fast: the work that is left is within the samples' error
 GAIN = 1.05  # a prediction below that is none
 OF_THE_LOCK = ("holder_running", "release_yields")  # causes that lie in what lock it is
 WORTH = 0.15  # of a lock's waits, a cause that is worth advice
 
 
 def usable_cpus(report: Report) -> float:
-    return float(min(report["cpus"], report.get("quota") or report["cpus"]))
+    cpus = report["cpus"]
+    return float(min(cpus, report.get("allowed") or cpus, report.get("quota") or cpus))
 
 
 def gets_cpus(report: Report) -> float:
@@ -44,14 +46,24 @@ def wanting(report: Report) -> float:
     return float(report["wanted_ns"] / report["ns"]) if report["ns"] else 0.0
 
 
+def counts(lock: Report) -> bool:
+    """Whether its waits may be a loss."""
+    return bool(lock["is_lock"] or lock.get("spins"))  # older reports have none
+
+
+def lost(lock: Report) -> int:
+    """Of its waits. Who spins on no lock costs nothing while nobody of the program lacks a CPU."""
+    kept = lock["split"].get("others_running", 0) if lock.get("spins") else 0
+    return lock["wait_ns"] - kept if counts(lock) else 0
+
+
 def main_lock(report: Report) -> Report | None:
-    """The one with the longest waits, if it matters."""
-    locks = [lock for lock in report["locks"] if lock["is_lock"]]
-    spins = report["spun_ns"] > LEAST * report["times"].get("running", 0)
-    if not locks or (report["lost_ns"] < LEAST * report["wanted_ns"] and not spins):
+    """The one with the greatest loss, if it matters."""
+    spins = report["burnt_ns"] > LEAST * report["times"].get("running", 0)
+    if report["lost_ns"] < LEAST * report["wanted_ns"] and not spins:
         return None
-    found: Report = max(locks, key=lambda lock: lock["wait_ns"])
-    return found
+    found = max(report["locks"], key=lost, default=None)
+    return found if found and lost(found) else None
 
 
 def main_cause(lock: Report) -> tuple[str, int]:
@@ -71,7 +83,7 @@ def predicted(report: Report, lock: Report, names: tuple[str, ...]) -> float:
 
 def _without_spinning(report: Report, lock: Report, names: tuple[str, ...]) -> float:
     """The CPU time that waiters use up is for work then."""
-    share = sum(lock["split"].get(name, 0) for name in names) / sum(lock["split"].values())
+    share = sum(lock["split"].get(name, 0) for name in names) / (sum(lock["split"].values()) or 1)
     ran = report["times"].get("running", 0)
     least = ran - share * lock["ran_ns"]
     return float(min(ran / max(least, 1), MOST))
@@ -81,12 +93,17 @@ def takers(lock: Report, cause: str) -> list[Report]:
     return [who for who in lock["who"] if who["cause"] == cause]
 
 
+def _fitting(report: Report) -> int:
+    """Threads."""
+    return max(1, round(usable_cpus(report)))
+
+
 def _openmp(report: Report) -> list[str]:
-    return ["env", f"OMP_NUM_THREADS={max(1, round(usable_cpus(report)))}"]
+    return ["env", f"OMP_NUM_THREADS={_fitting(report)}"]
 
 
 def _fewer_threads(report: Report) -> str:
-    n = max(1, round(usable_cpus(report)))
+    n = _fitting(report)
     return f"run it with {n} thread{'s' if n > 1 else ''}, as many as it has CPUs"
 
 
@@ -134,6 +151,34 @@ def lacks_cpus(report: Report) -> bool:
     return bool(without >= LEAST * report["wanted_ns"])
 
 
+def _remedy(lock: Report) -> Remedy | None:
+    places = [*(loop["name"] for loop in lock["loops"]), lock["site"]["function"] or ""]
+    return next((one for place in places if (one := remedies.of(place))), None)
+
+
+def _advice(cause: str, do: str, command: list[str], gain: float | None) -> Report:
+    return {"cause": cause, "do": do, "command": command, "predicted": gain, "upper_bound": False}
+
+
+def _for_no_lock(report: Report, lock: Report) -> list[Report]:
+    """Of threads that spin while others lack CPUs: the runtime's own setting first."""
+    cause = main_cause(lock)[0]
+    ran = report["times"].get("running", 0)
+    gain = float(min(ran / max(ran - report["burnt_ns"], 1), MOST))  # of all that it spins at
+    own = _remedy(lock)
+    found = []
+    if own and own.setting:
+        costs = f" ({own.costs})" if own.costs else ""
+        found.append(_advice(cause, f"set {own.setting}{costs}", ["env", own.setting], gain))
+    elif own and own.words:
+        found.append(_advice(cause, own.words, [], gain))
+    found += _by_yields(report, lock)
+    if own and own.words:
+        return found
+    fewer = ["env", f"{own.threads}={_fitting(report)}"] if own and own.threads else []
+    return [*found, _advice(cause, _fewer_threads(report), fewer, gain)]
+
+
 def _by_yields(report: Report, lock: Report) -> list[Report]:
     """What changes neither the program nor its threads: waiters give their CPU to the holder."""
     loops = [loop for loop in lock["loops"] if not loop["is_fixed"]]
@@ -141,16 +186,11 @@ def _by_yields(report: Report, lock: Report) -> list[Report]:
         return []
     named = [loop["name"] for loop in loops if not loop["is_patched"]]
     option = "--spins=" + ",".join(["auto", *named]) if named else "--spins"
-    return [
-        {
-            "cause": main_cause(lock)[0],
-            "do": "let its waiters yield, with the program as it is: "
-            f"`overlock run {option} -- {report['program']}`",
-            "command": ["overlock", "run", option, "--"],
-            "predicted": None,
-            "upper_bound": False,
-        }
-    ]
+    words = (
+        "let its waiters yield, with the program as it is: "
+        f"`overlock run {option} -- {report['program']}`"
+    )
+    return [_advice(main_cause(lock)[0], words, ["overlock", "run", option, "--"], None)]
 
 
 def _one(report: Report, lock: Report, cause: str) -> tuple[str, list[str]]:
@@ -178,6 +218,8 @@ def of(report: Report) -> list[Report]:
     lock = main_lock(report)
     if not lock:
         return []
+    if lock["spins"]:
+        return _for_no_lock(report, lock)
     found = []
     total = sum(lock["split"].values()) or 1
     for cause, ns in sorted(lock["split"].items(), key=lambda item: -item[1]):

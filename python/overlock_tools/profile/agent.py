@@ -161,6 +161,7 @@ class Sampling:
         while self.sampler.step() and (self.until is None or time.monotonic() < self.until):
             look()
             time.sleep(sampler.STEP_S)
+        self.sampler.close()
         return self.sampler.seen()
 
     def answers(self) -> Iterator[Seen]:
@@ -176,7 +177,9 @@ class Sampling:
 Watching = Agent | Sampling
 
 
-def watch(pid: int, seconds: float | None, sizes: dict[str, int], by: str) -> Watching:
+def watch(
+    pid: int, seconds: float | None, sizes: dict[str, int], by: str, *, is_quiet: bool = False
+) -> Watching:
     """By BPF if that may be: `by` is `auto`, `bpf` or `looks`."""
     if by == "looks":
         return Sampling(pid, seconds, "--by looks was given")
@@ -185,7 +188,8 @@ def watch(pid: int, seconds: float | None, sizes: dict[str, int], by: str) -> Wa
     except Fail as error:
         if by == "bpf" or error.code != MISSING:
             raise
-        say(f"{error.message}; looking at /proc instead, which tells less")
+        if not is_quiet:
+            say(f"{error.message}; looking at /proc instead, which tells less")
         refused = f"BPF was refused: {error.message}"
         why = refused if isinstance(error, Refused) else error.message
     return Sampling(pid, seconds, why)

@@ -50,6 +50,25 @@ CAUSES = (
         _of(NEXT, "running", "waking", "lock", "io", "fault", "asleep"),
     ),
     Cause(
+        "turn_preempted",
+        "the one whose turn it was had no CPU",
+        "next in line preempted",
+        (),
+    ),
+    Cause("others_running", "those that it waits for were at work", "others running", (), False),
+    Cause(
+        "others_preempted",
+        "some of its threads had no CPU meanwhile",
+        "others preempted",
+        (),
+    ),
+    Cause(
+        "others_throttled",
+        "the CPU quota of some of its threads was used up meanwhile",
+        "others throttled",
+        (),
+    ),
+    Cause(
         "yields",
         "its waiters yield their CPUs to each other, and the one whose turn it is comes last",
         "waiters yield",

@@ -17,8 +17,8 @@ from overlock_tools.core.system import cgroups, children, files, repeated
 from overlock_tools.core.system.called import typed
 from overlock_tools.core.system.errors import Fail, say
 from overlock_tools.core.system.kernel_files import Tree, Unknown
-from overlock_tools.core.system.text import printable
-from overlock_tools.profile import agent, diff, naming, report, show, timeline, verify
+from overlock_tools.profile import LOCKS, agent, diff, naming, report, show, timeline, verify
+from overlock_tools.profile.family import Family, Member, name_of
 from overlock_tools.profile.runtimes import unwatched
 from overlock_tools.profile.seen import Seen
 from overlock_tools.run import live
@@ -38,6 +38,19 @@ def _root(thread: Path) -> tuple[int, ...]:
             os.close(number)
         return ()
     return tuple(opened)
+
+
+def _allowed(pid: int) -> int:
+    """CPUs that those of its threads may use, together, that are able to run; 0: none is."""
+    found: set[int] = set()
+    with contextlib.suppress(OSError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(OSError, ValueError):
+                if (thread / "stat").read_text(errors="replace").rpartition(")")[2].split()[
+                    0
+                ] == "R":
+                    found |= os.sched_getaffinity(int(thread.name))
+    return len(found)
 
 
 @dataclass
@@ -64,6 +77,8 @@ class Context:
                     self.close()
                     self.opened = opened
                     break
+        if allowed := _allowed(self.pid):
+            self.found["allowed"] = allowed
         with contextlib.suppress(Unknown, OSError):
             quota = cgroups.quota(tree, cgroups.of(tree, str(self.pid)))
             self.found["quota"] = quota.cpus if quota else None
@@ -84,10 +99,36 @@ def _sizes(options: dict[str, Any]) -> dict[str, int]:
     return sizes
 
 
-def _answer(watching: agent.Watching, context: Context, name: str, options: dict[str, Any]) -> Seen:
-    """What was seen; meanwhile it is shown, if that is asked for."""
-    if not options["live"]:
-        return watching.answer(context.look)
+@dataclass(frozen=True)
+class Answer:
+    """What was seen of a process, and of those that it started."""
+
+    seen: Seen
+    context: Context
+    others: list[Member[Context]]
+
+
+def _answer(
+    watching: agent.Watching, context: Context, name: str, options: dict[str, Any]
+) -> Answer:
+    """Meanwhile it is shown, if that is asked for; of one process alone."""
+    if options["live"]:
+        return Answer(_shown(watching, context, name, options), context, [])
+    by = "looks" if isinstance(watching, agent.Sampling) else options["by"]
+    family = Family(context.pid, _sizes(options), by, Context)
+
+    def look() -> None:
+        context.look()
+        family.look()
+
+    try:
+        seen = watching.answer(look)
+    finally:
+        others = family.end()
+    return Answer(seen, context, others)
+
+
+def _shown(watching: agent.Watching, context: Context, name: str, options: dict[str, Any]) -> Seen:
     from overlock_tools.profile import top
 
     def looked() -> Iterator[Seen]:
@@ -99,30 +140,52 @@ def _answer(watching: agent.Watching, context: Context, name: str, options: dict
     return top.watched(looked(), name, options["top"], screen, lambda: context.root)
 
 
-def _write(seen: Seen, program: str, context: Context, options: dict[str, Any]) -> Report:
-    names = naming.of(seen, context.root)
-    found = report.make(seen, names, program, context.found)
+def _made(answer: Answer, program: str) -> Report:
+    """Of the process that was asked for, with what was seen of others."""
+    names = naming.of(answer.seen, answer.context.root)
+    found = report.make(answer.seen, names, program, answer.context.found)
+    made = [
+        report.make(one.seen, naming.of(one.seen, one.context.root), one.name, one.context.found)
+        for one in answer.others
+        if one.seen
+    ]
+    unseen = sum(one["children"] for one in (found, *made)) - len(made)
+    return found | {"children": max(0, unseen), "processes": made}
+
+
+def _write(answer: Answer, program: str, options: dict[str, Any]) -> Report:
+    seen, found = answer.seen, _made(answer, program)
     if path := options["timeline"]:
+        names = naming.of(seen, answer.context.root)
         files.write(path, timeline.text(seen, names, program))
         if lacks := timeline.lacks(seen):
             say(lacks)
     if path := options["json_path"]:
         files.write(path, json.dumps(found, indent=1) + "\n")
     if path := options["folded"]:
-        files.write(path, show.folded(found))
+        files.write(path, show.folded(show.busiest(found)))
     if path := options["html"]:
         from overlock_tools.profile import page
 
-        files.write(path, page.html(found, shlex.join(["overlock", *sys.argv[1:]])))
+        files.write(path, page.html(show.busiest(found), shlex.join(["overlock", *sys.argv[1:]])))
     print(typed(show.whole(found, options["top"])), end="", file=sys.stderr, flush=True)
     return found
 
 
 def _name(pid: int) -> str:
     try:
-        return printable(Path(f"/proc/{pid}/comm").read_text(errors="replace").strip())
+        return name_of(pid)
     except OSError as error:
         raise Fail(f"process {pid} does not exist; `ps` lists those that do") from error
+
+
+def watched(pid: int, seconds: float) -> Report:
+    """What is seen of a process that runs; of the busiest one, if it starts others."""
+    name, context = _name(pid), Context(pid)
+    options = {"locks": LOCKS, "timeline": None, "live": False, "by": "auto"}
+    watching = agent.watch(pid, seconds, _sizes(options), "auto", is_quiet=True)
+    context.look()
+    return show.busiest(_made(_answer(watching, context, name, options), name))
 
 
 def _watch_running(pid: int, options: dict[str, Any]) -> int:
@@ -133,8 +196,8 @@ def _watch_running(pid: int, options: dict[str, Any]) -> int:
     with agent.stopped_by_signals(watching):
         if not options["seconds"]:
             say(f"watching {name}, process {pid}; Ctrl-C ends the observation, not the process")
-        seen = _answer(watching, context, name, options)
-    _write(seen, name, context, options)
+        answer = _answer(watching, context, name, options)
+    _write(answer, name, options)
     return 0
 
 
@@ -147,8 +210,8 @@ def _watch_program(args: tuple[str, ...], options: dict[str, Any]) -> int:
     ):
         context = Context(child.pid)
         with agent.stopped_by_signals(watching, child.pid):
-            seen = _answer(watching, context, Path(args[0]).name, options)
-        found = _write(seen, Path(args[0]).name, context, options)
+            answer = _answer(watching, context, Path(args[0]).name, options)
+        found = _write(answer, Path(args[0]).name, options)
         code = child.wait()
     if given and code:
         say("not verified: the program failed")
@@ -160,7 +223,7 @@ def _watch_program(args: tuple[str, ...], options: dict[str, Any]) -> int:
 def _verify(
     found: Report, args: tuple[str, ...], instead: str | None, given: repeated.Input
 ) -> None:
-    trial = verify.run(found, args, instead, given)
+    trial = verify.run(show.busiest(found), args, instead, given)
     if trial:
         print(trial.text(), file=sys.stderr)
     else:

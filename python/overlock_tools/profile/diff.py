@@ -39,9 +39,9 @@ def _shares(report: Report) -> dict[str, tuple[float, str]]:
     """By lock: of the time in which threads had work, and the main cause."""
     whole = report["wanted_ns"] or 1
     return {
-        show.lock_name(lock): (lock["wait_ns"] / whole, advice.main_cause(lock)[0])
+        show.lock_name(lock): (advice.lost(lock) / whole, advice.main_cause(lock)[0])
         for lock in report["locks"]
-        if lock["is_lock"]
+        if advice.counts(lock)
     }
 
 

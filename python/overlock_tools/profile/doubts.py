@@ -12,6 +12,7 @@ Report = dict[str, Any]
 
 AWAKE = 0.95  # of its time: it never sleeps
 LEAST_NS = 100_000_000  # of a thread's time; of less nothing can be said
+ENOUGH_LOOKS = 20
 LEAST_THREADS = 0.1  # that are told in numbers
 SLEEPS = ("lock", "io", "fault", "asleep")
 
@@ -24,7 +25,7 @@ def never_sleeps(thread: Thread) -> bool:
 
 
 def _of_looks(seen: Seen) -> list[str]:
-    """Looks at /proc do not tell what a thread runs."""
+    """Of threads whose registers may not be read."""
     awake = sum(map(never_sleeps, seen.threads))
     if not awake:
         return []
@@ -43,7 +44,7 @@ def _of_samples(seen: Seen, names: Names) -> list[str]:
     if not native.has(spins.FINDER):
         return [f"{spins.FINDER} is not built, so it may spin"]
     nowhere = sum(code.seen for code in seen.code if not names.path((code.frame[0], 0)))
-    return _part(nowhere, seen, "in no file") + _part(
+    return _part(nowhere, seen, "in no file, as code is that is made at run time") + _part(
         spins.unread(seen, names), seen, "in functions that cannot be told apart"
     )
 
@@ -93,9 +94,16 @@ def _place(function: str | None) -> str:
     return f"most in {function}" if function else "at calls that were not seen"
 
 
+def _of_few_looks(seen: Seen) -> list[str]:
+    if seen.by != "looks" or seen.looks >= ENOUGH_LOOKS:
+        return []
+    return [f"its threads were looked at {seen.looks} times only"]
+
+
 def of(seen: Seen, locks: list[Report], names: Names, wanted_ns: int) -> list[str]:
     """In words; none: what was seen could be judged."""
     if not any(seen.times.values()):
         return ["it ended before it was watched"]
-    by = _of_looks(seen) if seen.by == "looks" else _of_samples(seen, names)
-    return by + _of_space(seen) + _of_waits(seen, locks, wanted_ns)
+    looks_alone = seen.by == "looks" and not seen.sampled_cpus
+    by = _of_looks(seen) if looks_alone else _of_samples(seen, names)
+    return _of_few_looks(seen) + by + _of_space(seen) + _of_waits(seen, locks, wanted_ns)

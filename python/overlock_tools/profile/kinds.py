@@ -24,6 +24,7 @@ CONTENDED = 2  # the word of glibc's mutex with waiters: profile/sampler.py
 class Use(enum.Enum):
     LOCK = "lock"
     PURPOSE = "purpose"  # what is waited for is work, or time: that is no time lost to locks
+    SPIN = "spin"  # on no lock: CPU time is lost to it where somebody lacks it
     EITHER = "either"  # by what threads do there
     UNKNOWN = "unknown"
 
@@ -40,6 +41,10 @@ class Kind:
     @property
     def is_lock(self) -> bool:
         return self.use == Use.LOCK
+
+    @property
+    def spins(self) -> bool:
+        return self.use == Use.SPIN
 
 
 MUTEX = Kind("mutex", Use.LOCK)
@@ -80,7 +85,12 @@ GO_SCHEDULER = Kind("Go's scheduler", Use.PURPOSE)
 LIKELY = Kind("lock", Use.LOCK)  # by what threads do there alone
 OTHER = Kind("unknown futex", Use.UNKNOWN)
 SPINLOCK = Kind("spinlock", Use.LOCK)
-YIELDING = Kind("spinlock that yields", Use.LOCK)
+FIFO_SPINLOCK = Kind("FIFO spinlock", Use.LOCK)
+SPIN_BARRIER = Kind("spin barrier", Use.SPIN)
+POLL = Kind("poll", Use.SPIN)
+SPINNING_POOL = Kind("pool that spins", Use.SPIN)
+SPIN_WAIT = Kind("spin wait", Use.SPIN)
+YIELDING = Kind("yield loop", Use.SPIN)
 MAY_YIELD = Kind("yields where it also sleeps", Use.UNKNOWN)
 # Compiled into the program, these may yield before they sleep.
 MAY_YIELD_FIRST = {kind.name for kind in (ATOMIC_WAIT, SEMAPHORE, LATCH, QUEUE, PARK, OTHER)}
@@ -204,6 +214,11 @@ FUNCTIONS = (
     Functions(r"(std\.)?Thread\.(ResetEvent|WaitGroup)\.\S+", LATCH, True),
     Functions(r"(std\.)?Thread\.Semaphore\.\S+", SEMAPHORE),
     Functions(r"(std\.)?Thread\.(\w+\.)*join", JOIN),
+    # libuv.
+    Functions(r"uv_mutex_lock", MUTEX),
+    Functions(r"uv__?(custom_)?sem_wait", SEMAPHORE, True),
+    Functions(r"uv_cond_(timed)?wait", CONDITION, True),
+    Functions(r"uv_barrier_wait", BARRIER),
     # OpenMP: GNU's, LLVM's and Intel's.
     Functions(
         r"gomp_mutex_lock\w*|GOMP_(critical(_name)?|atomic)_start|omp_set(_nest)?_lock\w*|"
@@ -245,7 +260,30 @@ FUNCTIONS = (
 )  # fmt: skip
 
 # Of a library that has no names inside, what is waited for where no function is known.
-INSIDE = ((re.compile(r"libgomp|libomp|libiomp5"), BARRIER),)
+INSIDE = (
+    (re.compile(r"libgomp|libomp|libiomp5"), BARRIER),
+    (re.compile(r"onnxruntime"), IDLE),
+)
+# What a spinning function waits for, by its own name; the first that fits counts.
+SPINNING = (
+    (re.compile(r"barrier|rendezvous|join|team_end", re.IGNORECASE), SPIN_BARRIER),
+    (
+        re.compile(r"(?<![bcn])(?<!un)lock(?!_?(free|less))|acquire|mutex", re.IGNORECASE),
+        SPINLOCK,
+    ),
+    (
+        re.compile(r"poll|recv|receive|dequeue|(^|_)pop|mailbox|progress|consume", re.IGNORECASE),
+        POLL,
+    ),
+    (
+        re.compile(r"idle|worker|pool|thread_server|steal|IOThread", re.IGNORECASE),
+        SPINNING_POOL,
+    ),
+)
+# What its spinning is for, of what functions of libraries wait for.
+WHILE_SPINNING = {
+    kind.name: SPIN_BARRIER for kind in (BARRIER, JOIN, LATCH, ONCE, CONDITION, FUTURE)
+} | {kind.name: SPINNING_POOL for kind in (IDLE, QUEUE, PARK, GO_SCHEDULER)}
 # Any function of these is the library's, and no place in the program.
 OWN = re.compile(
     r"(std|core|alloc|absl|nsync|parking_lot|parking_lot_core|lock_api|crossbeam\w*|__gnu_cxx|"
@@ -334,12 +372,69 @@ def of(lock: Lock, steps: Iterable[Step], variable: str = "") -> Kind:
 
 def of_yields(steps: Iterable[Step], same: Kind | None) -> Kind:
     """What a thread waits for that calls sched_yield() there. `same`: what it also sleeps for."""
+    steps = list(steps)
     found = by_functions(steps)
     if found and found.use != Use.EITHER:
         return found
-    if same or not found:
-        return same or YIELDING
-    return Kind(found.name, Use.UNKNOWN)
+    if same:
+        return same
+    if found:
+        return Kind(found.name, Use.UNKNOWN)
+    named = _by_name(steps)
+    return Kind(f"{named.name} that yields", named.use) if named else YIELDING
+
+
+BY_NAME = "its function's name"
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How threads were seen to spin at one word, or each at one of its own."""
+
+    takes: bool = False  # by a read-modify-write: who finds it free has it
+    in_turns: bool = False  # each waits for another value of the word, which is nobody else's
+    queues: bool = False  # each waits at a word of its own, after an update of another
+    arrives: bool = False  # several threads, each after an update of a word
+    alone: bool = False  # one thread
+    everybody: bool = False  # at times; all that run
+
+
+def of_spin(steps: Iterable[Step], manner: Manner) -> tuple[Kind, str]:
+    """What is waited for, and what tells that: a lock is one whatever its function is called."""
+    steps = list(steps)
+    known = by_functions(steps)
+    if known and not known.is_lock:
+        return WHILE_SPINNING.get(known.name, SPIN_WAIT), "its function"
+    named = _by_name(steps)
+    if named == SPIN_BARRIER:
+        return named, BY_NAME
+    if manner.in_turns:
+        return FIFO_SPINLOCK, "each of its threads waits for a value of its own"
+    if known or manner.takes:
+        return SPINLOCK, "its function" if known else "its read-modify-write"
+    if named:
+        return named, BY_NAME
+    return _by_manner(manner)
+
+
+def _by_manner(manner: Manner) -> tuple[Kind, str]:
+    if manner.queues:
+        return FIFO_SPINLOCK, "each waits at a word of its own, after an atomic update"
+    if manner.alone:
+        return POLL, "one thread waits there"
+    if manner.arrives:
+        return SPIN_BARRIER, "each thread waits there after an atomic update"
+    if manner.everybody:
+        return SPIN_BARRIER, "all threads that run wait there, at times"
+    return SPINNING_POOL, "several threads wait there for what another one sets"
+
+
+def _by_name(steps: Iterable[Step]) -> Kind | None:
+    """The innermost function that is no library's says what it waits for."""
+    for name in (name for step in steps for name in _names(step.call) if not OWN.fullmatch(name)):
+        last = name.rpartition("::")[2]
+        return next((kind for words, kind in SPINNING if words.search(last)), None)
+    return None
 
 
 SINGLE = {kind.name for kind in (GIL,)}

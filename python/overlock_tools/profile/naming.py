@@ -4,7 +4,7 @@
 import bisect
 import contextlib
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
@@ -46,6 +46,15 @@ class Names:
     def file(self, frame: Frame) -> str:
         """The object itself; empty if it is not there any more."""
         return str(self.files.get(self.path(frame), ""))
+
+    def learn(self, frames: Iterable[Frame]) -> None:
+        """Names of code beside what was seen to run."""
+        wanted: dict[str, set[int]] = defaultdict(set)
+        for frame in frames:
+            wanted[self.path(frame)].add(frame[1])
+        for path, offsets in wanted.items():
+            found = _new(_code, path, self.files.get(path), offsets, symbols.look_up)
+            self.code.setdefault(path, {}).update(found)
 
     @property
     def unread(self) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 from overlock_tools.core.render import report as page
 from overlock_tools.core.render.report import Row
 from overlock_tools.core.system.symbols import Call
-from overlock_tools.profile import causes, show
+from overlock_tools.profile import advice, causes, show
 
 Report = dict[str, Any]
 
@@ -18,13 +18,13 @@ HEADINGS = (
     "share",
     "waits",
     "longest ms",
-    "what those did that were waited for",
+    "what its holder was doing",
 )
 
 
 def _locks(report: Report) -> str:
     """Waits on purpose are no loss: of these there is no table."""
-    rows = [_row(lock, report["lost_ns"]) for lock in report["locks"] if lock["is_lock"]]
+    rows = [_row(lock, report["lost_ns"]) for lock in report["locks"] if advice.counts(lock)]
     return f"<h2>Locks</h2>{page.table(HEADINGS, rows, wordy=True)}" if rows else ""
 
 
@@ -34,7 +34,7 @@ def _row(lock: Report, lost: int) -> Row:
             show.lock_name(lock),
             lock["kind"],
             show.ms(lock["wait_ns"]),
-            show.share(lock["wait_ns"], lost),
+            show.share(advice.lost(lock), lost),
             str(lock["waits"] or "-"),
             show.ms(lock["longest_ns"]),
             show.split_words(lock),
@@ -71,7 +71,7 @@ def _advice(report: Report) -> str:
 
 
 def html(report: Report, command: str) -> str:
-    stacks = "".join(_of_lock(lock) for lock in report["locks"] if lock["is_lock"])
+    stacks = "".join(_of_lock(lock) for lock in report["locks"] if advice.counts(lock))
     body = (
         f"<header><h1>Lock waits of {escape(report['program'])}</h1>"
         f"{page.THEME}</header>"

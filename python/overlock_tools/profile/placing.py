@@ -42,10 +42,10 @@ def steps(stack: Stack, names: Names) -> Steps:
     """Innermost first; of a stack that was only scanned, what fits together."""
     if stack.scanned:
         return _scanned(frames_of(stack), names)
-    return tuple(step for frame in frames_of(stack) for step in _of(frame, names))
+    return tuple(step for frame in frames_of(stack) for step in of_frame(frame, names))
 
 
-def _of(frame: Frame, names: Names) -> Steps:
+def of_frame(frame: Frame, names: Names) -> Steps:
     path = names.path(frame)
     in_library = is_library(path) or not path
     return tuple(Step(call, path, in_library) for call in names.calls(frame))
@@ -56,10 +56,10 @@ def _scanned(frames: list[Frame], names: Names) -> Steps:
 
     What is left over on the stack from calls that are over does not fit.
     """
-    made = _of(frames[0], names)
+    made = of_frame(frames[0], names)
     wanted = ""
     for target, caller in zip(frames[1::2], frames[2::2], strict=False):
-        called, calls = _of(target, names), _of(caller, names)
+        called, calls = of_frame(target, names), of_frame(caller, names)
         fits = _name(called[-1]) == wanted if wanted else kinds.by_functions(called)
         if fits:
             made += calls if wanted else called + calls

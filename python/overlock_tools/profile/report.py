@@ -114,7 +114,9 @@ def _futex(lock: Lock, told: _Told, found: list[Cause], names: Names) -> Report:
         "site": told.site.to_json(),
         "address": 0 if kind.of_thread else lock.address,
         "kind": kind.name,
+        "kind_by": "",
         "is_lock": kind.is_lock,
+        "spins": kind.spins,
         "is_known": kind.use != kinds.Use.UNKNOWN,
         "holder_by": "the mutex" if lock.owners else "its wake-ups",
         "waits": lock.waits,
@@ -175,8 +177,9 @@ def _spin(spin: spins.Spin, seen: Seen, names: Names) -> Report:
     ns = round(spin.samples * 1e9 / seen.hertz)
     total = sum(spin.by_cause.values())
     split = {name: ns * n // total for name, n in spin.by_cause.items()}
-    return _spinning(names.calls(frame)[0], kinds.SPINLOCK) | {
+    return _spinning(placing.site(placing.of_frame(frame, names)), spin.kind) | {
         "address": spin.address,
+        "kind_by": spin.kind_by,
         "wait_ns": ns,
         "ran_ns": ns,
         "split": split,
@@ -231,7 +234,9 @@ def _spinning(site: Call, kind: Kind) -> Report:
         "site": site.to_json(),
         "address": 0,
         "kind": kind.name,
+        "kind_by": "",
         "is_lock": kind.is_lock,
+        "spins": kind.spins,
         "is_known": kind.use != kinds.Use.UNKNOWN,
         "holder_by": "a guess",
         "waits": 0,
@@ -311,7 +316,7 @@ def _locks(seen: Seen, names: Names) -> list[Report]:
     by_wait = sorted(futexes + spinning + yields, key=lambda lock: -lock["wait_ns"])
     return sorted(
         _alike(by_wait),
-        key=lambda lock: (not lock["is_lock"], lock["is_known"], -lock["wait_ns"]),
+        key=lambda lock: (not advice.counts(lock), lock["is_known"], -lock["wait_ns"]),
     )
 
 
@@ -370,8 +375,8 @@ def _unknown(seen: Seen, names: Names) -> list[str]:
     said = ["how often locks were taken without a wait: that needs `overlock run --counters`"]
     if seen.by == "looks":
         said[:0] = [
-            f"anything exact: {seen.why}, and the threads were looked at {seen.samples} times",
-            "who took CPUs; who waits where in the code; spinning; locks other than glibc's mutex",
+            f"anything exact: {seen.why}, and the threads were looked at {seen.looks} times",
+            "who took CPUs; who waits where in the code; locks other than glibc's mutex",
         ]
         return said
     said += [f"names in {path}: that file was removed or replaced" for path in names.unread]
@@ -396,9 +401,9 @@ def lock_names(seen: Seen, names: Names) -> dict[int, tuple[str, bool]]:
 def make(seen: Seen, names: Names, program: str, context: Report) -> Report:
     """`context`: what else is known of the machine and the program."""
     locks = _locks(seen, names)
-    lost = sum(lock["wait_ns"] for lock in locks if lock["is_lock"]) + seen.others.get("wait_ns", 0)
-    spun = sum(lock["ran_ns"] for lock in locks if lock["is_lock"])
-    wanted = sum(seen.times.get(state, 0) for state in ABLE) + lost - spun  # who spins runs
+    lost = sum(map(advice.lost, locks)) + seen.others.get("wait_ns", 0)
+    ran = sum(min(lock["ran_ns"], advice.lost(lock)) for lock in locks)
+    wanted = sum(seen.times.get(state, 0) for state in ABLE) + lost - ran  # who spins runs
     report = {
         "format": FORMAT,
         "program": program,
@@ -411,12 +416,13 @@ def make(seen: Seen, names: Names, program: str, context: Report) -> Report:
         "wanted_ns": wanted,
         "lost_ns": lost,
         "unsure_ns": sum(lock["wait_ns"] for lock in locks if not lock["is_known"]),
-        "spun_ns": spun,
+        "spun_ns": sum(lock["ran_ns"] for lock in locks if advice.counts(lock)),
+        "burnt_ns": ran,
         "locks": locks[:MOST],
         "rest": _rest(locks[MOST:]),
         "beyond": dict(seen.others),
         "kernel_locks": _kernel_locks(seen)[:MOST],
-        "samples": seen.samples,
+        "samples": seen.looks or seen.samples,
         "by": seen.by,
         "lost": dict(seen.lost),
         "doubts": doubts.of(seen, locks, names, wanted),

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What overlock-profiler sees, as far as /proc shows it to everybody: where BPF is refused.
+"""What overlock-profiler sees, as far as everybody may: where BPF is refused.
 
-Fifty times a second each thread is looked at. One that sleeps in futex() shows the address and
-the value that it waits with; there, in the program's memory, a glibc mutex names its owner; and
-what the owner does is in its own files. So shares are right on average, after hundreds of looks.
+Up to fifty times a second each thread is looked at, in /proc. One that sleeps in futex() shows the
+address and the value that it waits with; there, in the program's memory, a glibc mutex names its
+owner; and what the owner does is in its own files. Of one that is able to run the registers are
+read (places.py). So shares are right on average, after hundreds of looks.
 """
 
 import contextlib
@@ -18,12 +19,14 @@ from typing import Any
 from overlock_tools.core.system import reading
 from overlock_tools.core.system.errors import MISSING, Fail
 from overlock_tools.profile.kinds import CONTENDED
+from overlock_tools.profile.places import Places, read_memory
 from overlock_tools.profile.seen import HOLDER, NEXT, UNKNOWN, Seen
 
 STEP_S = 0.02
 FUTEX, COMMAND, WAIT, WAIT_BITSET = 202, 0x7F, 0, 9
 MUTEX = struct.Struct("=IIIII")  # word, count, owner, users, kind: glibc's, of 64 bits
 MOST_KIND = 0x3FF
+USER, PROCESSOR = 11, 36  # of /proc/PID/stat, behind the name
 
 
 @dataclass(frozen=True)
@@ -33,9 +36,13 @@ class Look:
     name: str
     state: str
     ran_ns: int
+    user_ticks: int
+    system_ticks: int
     delayed_ns: int
     waits_at: tuple[int, int, int] | None  # address, operation, value
     in_futex: bool
+    cpu: int  # its last one
+    since: float  # when the kernel last looked at its CPU time, in ms; of one that is able to run
 
 
 @dataclass
@@ -69,9 +76,32 @@ def look(folder: Path) -> Look | None:
         before, _, after = (folder / "stat").read_text(errors="replace").rpartition(")")
         ran, delayed, _ = map(int, (folder / "schedstat").read_text().split())
         in_futex, waits = _futex((folder / "syscall").read_text())
+        words = after.split()
+        state, cpu = words[0], int(words[PROCESSOR])
+        user, system = int(words[USER]), int(words[USER + 1])
+        since = _since(folder) if state == "R" else 0.0
     except (FileNotFoundError, ProcessLookupError, ValueError):
         return None
-    return Look(before.partition("(")[2], after.split()[0], ran, delayed, waits, in_futex)
+    name = before.partition("(")[2]
+    return Look(name, state, ran, user, system, delayed, waits, in_futex, cpu, since)
+
+
+def _since(folder: Path) -> float:
+    """0 where the kernel does not tell: without CONFIG_SCHED_DEBUG."""
+    with contextlib.suppress(OSError), (folder / "sched").open() as file:
+        for line in file:
+            if line.startswith("se.exec_start"):
+                return float(line.rpartition(":")[2])
+    return 0.0
+
+
+def on_cpus(looks: dict[int, Look]) -> set[int]:
+    """Of each CPU, the thread that runs there: whose CPU time was looked at last."""
+    able = {tid: one for tid, one in looks.items() if one.state == "R"}
+    last: dict[int, float] = {}
+    for one in able.values():
+        last[one.cpu] = max(one.since, last.get(one.cpu, 0.0))
+    return {tid for tid, one in able.items() if one.since == last[one.cpu]}
 
 
 def _children(thread: Path) -> set[int]:
@@ -93,6 +123,7 @@ class Sampler:
         self.locks: dict[int, _LockSum] = {}
         self.times: dict[int, dict[str, float]] = defaultdict(_floats)
         self.names: dict[int, str] = {}
+        self.places = Places(pid)
         try:
             Path(f"/proc/{pid}/syscall").read_text()
         except PermissionError as error:
@@ -121,8 +152,21 @@ class Sampler:
             for state, part in self._states(tid, one, ns).items():
                 self.times[tid][state] += part
         self._waits(looks, ns)
+        self._places(looks, ns)
         self.looks = looks
         return True
+
+    def _places(self, looks: dict[int, Look], ns: float) -> None:
+        without = {
+            tid: self._states(tid, one, ns).get("preempted", 0) / ns for tid, one in looks.items()
+        }
+        before = {tid: (self.looks.get(tid, one), one) for tid, one in looks.items()}
+        user = sum(max(0, now.user_ticks - then.user_ticks) for then, now in before.values())
+        system = sum(max(0, now.system_ticks - then.system_ticks) for then, now in before.values())
+        self.places.look(on_cpus(looks), user, system, without)
+
+    def close(self) -> None:
+        self.places.close()
 
     def _states(self, tid: int, now: Look, ns: float) -> dict[str, int]:
         """What it did since the last look; that it slept is taken from now."""
@@ -176,11 +220,7 @@ class Sampler:
     def _memory(self, address: int, looks: dict[int, Look]) -> bytes:
         """By a thread that lives: the first one may have ended before the others."""
         living = next(tid for tid, one in looks.items() if one.state not in "ZX")
-        file = Path(f"/proc/{self.pid}/task/{living}/mem")
-        with contextlib.suppress(OSError), file.open("rb", 0) as memory:
-            memory.seek(address)
-            return memory.read(MUTEX.size)
-        return b""
+        return read_memory(self.pid, living, address, MUTEX.size)
 
     def seen(self) -> Seen:
         """In the agent's form; what it has no knowledge of is 0 or empty."""
@@ -188,15 +228,13 @@ class Sampler:
         for one in self.times.values():
             for state, ns in one.items():
                 times[state] += int(ns)
-        none = ("sampled_cpus", "samples_kernel", "samples_yield")
-        empty = ("causes", "kernel_locks", "stacks", "code", "modules")
+        empty = ("causes", "kernel_locks")
         found = {
             "pid": self.pid,
             "ns": int((self.last - self.began) * 1e9),
             "cpus": len(os.sched_getaffinity(0)),
-            "hertz": 1,
-            **dict.fromkeys(none, 0),
-            "samples": self.steps,
+            **self.places.seen(),
+            "looks": self.steps,
             "threads_seen": len(self.times),
             "lost": {},
             "others": {},

@@ -11,6 +11,12 @@ HOLDER, NEXT, UNKNOWN = "holder", "next", "unknown"  # the roles of profile/wait
 
 NONE = Count(0)
 
+# Registers, as DWARF numbers them, and so profile/waits.h.
+DWARF = (
+    *("rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp"),
+    *(f"r{n}" for n in range(8, 16)),
+)
+
 Times = dict[str, Count]  # by the states of profile/waits.def
 Roles = dict[str, Times]
 
@@ -97,6 +103,7 @@ class Sample:
     registers: list[Count]
     away: Count  # threads able to run, without a CPU
     suspects: list[Suspect]  # some of them
+    stack: list[list[int]] = field(default_factory=list)  # words that may be addresses of code
 
 
 @dataclass(frozen=True)
@@ -133,6 +140,7 @@ class Seen:
     by: str = "bpf"  # or `looks`: profile/sampler.py
     identities: list[str] = field(default_factory=list)  # of modules: profile/unwind.h
     why: str = ""  # by looks
+    looks: Count = NONE  # by looks
     children: Count = NONE  # processes that it started, which nobody watched
     changes: list[Any] = field(default_factory=list)  # for profile/timeline.py, as they came
 

@@ -28,8 +28,10 @@ def lock_name(lock: Report) -> str:
     if lock["name"]:
         return str(lock["name"])
     if lock["site"]["function"]:
-        many = f"{lock['locks']} locks" if lock["locks"] > 1 else lock["kind"]
-        return f"{many} taken in {place(_call(lock['site']))}"
+        spins = lock.get("spins")
+        many = f"{lock['locks']} locks" if lock["locks"] > 1 and not spins else lock["kind"]
+        taken = "" if spins else " taken"
+        return f"{many}{taken} in {place(_call(lock['site']))}"
     if lock["locks"] > 1:
         return f"{lock['locks']} locks, of unknown calls"
     return f"{lock['kind']} at {lock['address']:#x}"
@@ -70,6 +72,8 @@ def gain(one: Report) -> str:
         return ""
     if not advice.is_worth(one):
         return " (no faster, by the model: it uses all CPU time that it gets)"
+    if one["predicted"] >= advice.MOST:
+        return f" (predicted: {advice.MOST:g}× or more)"
     return f" (predicted: {'up to ' if one['upper_bound'] else ''}{one['predicted']:.1f}×)"
 
 
@@ -115,7 +119,9 @@ def sentences(report: Report) -> list[str]:
     lost = share(report["lost_ns"], report["wanted_ns"])
     lock = advice.main_lock(report)
     if not lock:
-        return _unwatched(report) + _no_lock(report)
+        return _unwatched(report) + _no_lock(report) + _harmless(report)
+    if lock["spins"]:
+        return _unwatched(report) + _spinning(report, lock)
     cause, ns = advice.main_cause(lock)
     of_lock = share(lock["wait_ns"], report["lost_ns"])
     most = "all" if of_lock == "100 %" else of_lock
@@ -131,6 +137,37 @@ def sentences(report: Report) -> list[str]:
     )
     doubts = [f"Not judged: {'; '.join(report['doubts'])}."] if report["doubts"] else []
     return [*_unwatched(report), first, second, *_try(report["advice"]), *doubts]
+
+
+def _spinning(report: Report, lock: Report) -> list[str]:
+    """Threads that spin on no lock, while others of the program lack CPUs."""
+    ran, (cause, ns) = report["times"].get("running", 0), advice.main_cause(lock)
+    of_all = share(lock["ran_ns"], report["spun_ns"])
+    at = f"{'all' if of_all == '100 %' else of_all} of it at {_lock_words(lock)}"
+    by = f", as told by {lock['kind_by']}" if lock["kind_by"] else ""
+    doubts = [f"Not judged: {'; '.join(report['doubts'])}."] if report["doubts"] else []
+    return [
+        f"{share(min(report['spun_ns'], ran), ran)} of the CPU time that {report['program']} got "
+        f"went into spinning, {at}{by}.",
+        f"During {share(ns, sum(lock['split'].values()))} of that "
+        f"{causes.BY_NAME[cause].because}: {advice.wanting(report):.1f} threads had work, for "
+        f"{advice.usable_cpus(report):g} CPUs.",
+        *_try(report["advice"]),
+        *doubts,
+    ]
+
+
+def _harmless(report: Report) -> list[str]:
+    """Spinning that cost nobody a CPU."""
+    ran = report["times"].get("running", 0)
+    spins = [lock for lock in report["locks"] if lock["spins"]]
+    if report["spun_ns"] - report["burnt_ns"] <= advice.LEAST * ran or not spins:
+        return []
+    most = max(spins, key=lambda lock: int(lock["ran_ns"]))
+    return [
+        f"{share(min(report['spun_ns'], ran), ran)} of its CPU time went into spinning, most at "
+        f"{_lock_words(most)}, hardly ever while a thread of it lacked a CPU."
+    ]
 
 
 def _spun(report: Report) -> str:
@@ -172,7 +209,7 @@ def column(name: str) -> str:
 
 def _row(lock: Report, lost: int) -> list[str]:
     waits = str(lock["waits"]) if lock["waits"] else "-"
-    head = f"{ms(lock['wait_ns']):>11} {share(lock['wait_ns'], lost):>7} {waits:>9}  "
+    head = f"{ms(lock['wait_ns']):>11} {share(advice.lost(lock), lost):>7} {waits:>9}  "
     lines = [head + f"{lock_name(lock)}, {lock['kind']}"]
     if lock["split"]:
         lines.append(" " * 31 + split_words(lock))
@@ -185,12 +222,10 @@ def loops_words(lock: Report) -> list[str]:
 
 
 def table(report: Report, top: int = ROWS) -> str:
-    locks = [lock for lock in report["locks"] if lock["is_lock"]]
+    locks = [lock for lock in report["locks"] if advice.counts(lock)]
     if not locks:
         return ""
-    lines = [
-        f"{'wait ms':>11} {'share':>7} {'waits':>9}  lock, and what those did that were waited for"
-    ]
+    lines = [f"{'wait ms':>11} {'share':>7} {'waits':>9}  lock, and what its holder was doing"]
     for lock in locks[:top]:
         lines += _row(lock, report["lost_ns"])
     rest = locks[top:]
@@ -222,7 +257,37 @@ def times(report: Report) -> str:
     )
 
 
+def _process(report: Report) -> list[str]:
+    ran = report["times"].get("running", 0)
+    lock = advice.main_lock(report)
+    return [
+        f"{report['pid']:>8} {ran / 1e9:>7.2f} {share(min(report['spun_ns'], ran), ran):>8} "
+        f"{share(report['lost_ns'], report['wanted_ns']):>6}  {report['program']}"
+        + (f": {lock_name(lock)}" if lock else "")
+    ]
+
+
+def _processes(report: Report, busiest: Report) -> list[str]:
+    heads = (f"{'process':>8}", f"{'CPU s':>7}", f"{'spinning':>8}", f"{'lost':>6}")
+    lines = [f"{' '.join(heads)}  program, and what costs it the most"]
+    for one in (report, *report["processes"]):
+        lines += _process(one)
+    return [*lines, "", f"{busiest['program']}, process {busiest['pid']}, which ran the most:"]
+
+
+def busiest(report: Report) -> Report:
+    """Of a program of several processes."""
+    found: Report = max(
+        (report, *report.get("processes", ())), key=lambda one: one["times"].get("running", 0)
+    )
+    return found
+
+
 def whole(report: Report, top: int = ROWS) -> str:
+    if report.get("processes"):
+        most = busiest(report)
+        alone = most | {"processes": [], "children": report["children"]}
+        return "\n".join(_processes(report, most)) + "\n" + whole(alone, top)
     parts = [" ".join(sentences(report)), "", times(report)]
     for part in (table(report, top), _kernel(report)):
         if part:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What threads did, when, as a timeline for ui.perfetto.dev: a track for each thread.
 
-A wait for a lock contains what those did meanwhile that were waited for. An arrow leads from the
+A wait for a lock contains what its holder was doing meanwhile. An arrow leads from the
 release of a lock to the end of the wait that it ended. Who holds a lock is known while
 somebody waits for it, and after a wait.
 """

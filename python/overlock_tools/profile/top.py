@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from overlock_tools.core.system.errors import FAILED, Fail
-from overlock_tools.profile import naming, report, show
+from overlock_tools.profile import advice, naming, report, show
 from overlock_tools.profile.seen import Seen
 
 Report = dict[str, Any]
@@ -81,8 +81,8 @@ def _table(found: Report, rows: int) -> Table:
     table.add_column("waiting", justify="right", no_wrap=True)
     table.add_column("share", justify="right", no_wrap=True)
     table.add_column("lock", ratio=2, overflow="ellipsis", no_wrap=True)
-    table.add_column("what those did that were waited for", ratio=3)
-    locks = [lock for lock in found["locks"] if lock["is_lock"] and lock["wait_ns"]]
+    table.add_column("what its holder was doing", ratio=3)
+    locks = [lock for lock in found["locks"] if advice.counts(lock) and lock["wait_ns"]]
     for lock in locks[:rows]:
         table.add_row(
             f"{lock['wait_ns'] / max(1, found['ns']):.2f}",

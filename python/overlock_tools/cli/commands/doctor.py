@@ -36,14 +36,16 @@ def finite(_: click.Context, __: click.Parameter, value: float) -> float:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with the source of each fact.")
 @click.option(
-    "-v", "--verbose", is_flag=True, help="Print the source and the meaning of each fact."
+    "-v", "--verbose", is_flag=True, help="Print all findings and facts, with their sources."
 )
 def command(pid: int | None, seconds: float, as_json: bool, verbose: bool) -> int:
     """Find out whether preemption hurts here, and how to reduce the harm.
 
     Observes the machine, the container and the limits of this shell, or of a running program, for
-    a few seconds. It needs no privilege and writes nothing. A fact that cannot be determined is
-    listed as unknown, with the reason. Exit code 3: only the facts of the native probe are missing.
+    a few seconds, and answers with one verdict and what to do first. It needs no privilege and
+    writes nothing; threads of the program are stopped for some 50 µs at a time to see where they
+    are. A fact that cannot be determined is listed as unknown, with the reason. Exit code 3: only
+    the facts of the native probe are missing.
 
     \b
     Examples:
@@ -55,12 +57,15 @@ def command(pid: int | None, seconds: float, as_json: bool, verbose: bool) -> in
     from overlock_tools.core.system.kernel_files import Tree
     from overlock_tools.core.system.terminal import console
     from overlock_tools.doctor import probe
+    from overlock_tools.doctor.inside import looked
     from overlock_tools.doctor.show import show
     from overlock_tools.doctor.watch import Clock
 
     if pid is not None:
         check_process(pid)
-    report = doctor.examine(Tree(), probe.run(), pid, seconds, Clock())
+    said = probe.run()
+    inside = looked(pid, seconds) if pid is not None else None
+    report = doctor.examine(Tree(), said, pid, doctor.Looking(seconds, Clock(), inside))
     if as_json:
         click.echo(json.dumps(doctor.as_json(report), indent=2))
     else:

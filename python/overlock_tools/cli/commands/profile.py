@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from overlock_tools.cli import options
+from overlock_tools.profile import LOCKS
 
 
 @click.command(
@@ -44,7 +45,7 @@ from overlock_tools.cli import options
 @click.option(
     "--locks",
     type=click.IntRange(1, 1 << 22),
-    default=16384,
+    default=LOCKS,
     show_default=True,
     help="Most locks to tell apart; the waits for others are added up.",
 )

@@ -87,7 +87,7 @@ ELF_HEADER = struct.Struct(
 )  # magic, class; where the program headers are; their size, number
 PROGRAM_HEADER = struct.Struct("<IIQQQQQ")  # kind, flags, offset, addresses, size in the file
 NOTE = struct.Struct("<III")  # lengths of name and content, kind
-CLASS_64, PT_NOTE, BUILD_ID = 2, 4, 3
+CLASS_64, PT_LOAD, PT_NOTE, BUILD_ID = 2, 1, 4, 3
 
 
 def is_same(path: Path, identity: str) -> bool:
@@ -114,6 +114,16 @@ def build_id(path: Path) -> str:
             if kind == PT_NOTE and (found := _build_note(_part(file, offset, length))):
                 return found
     return ""
+
+
+def segments(path: Path) -> list[tuple[int, int, int]]:
+    """Of an ELF file of 64 bits: where each is in the file, how long, and at what address."""
+    with open(path, "rb", opener=_at_once) as file:
+        return [
+            (offset, length, address)
+            for kind, _, offset, address, _, length, _ in _program_headers(file)
+            if kind == PT_LOAD
+        ]
 
 
 def _program_headers(file: BinaryIO) -> Iterator[tuple[int, ...]]:
