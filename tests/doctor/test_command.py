@@ -347,6 +347,28 @@ def test_an_idle_program(overlock: Overlock, spin: Path) -> None:
     assert report["answer"] == "blind"
 
 
+WITH_PROGRAM = '"$PROGRAM" barrier 1000 >/dev/null & pid=$!; sleep 1; "$@" --pid $pid; kill $pid'
+
+
+def test_in_a_container_with_half_a_cpu(
+    overlock: Overlock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without any privilege: that the program spins, where, and what helps."""
+    source = Path(__file__).parent.parent / "profile/planted/spinning.c"
+    program = tmp_path / "spinning"
+    subprocess.run(["cc", "-O2", "-g", "-pthread", source, "-o", program], check=True)
+    monkeypatch.setenv("PROGRAM", str(program))
+    with group_with_quota(0.5) as group:
+        within = (*inside(group), *container(), "sh", "-c", WITH_PROGRAM, "sh")
+        report = parsed(overlock("doctor", "--seconds", "3", "--json", within=within))
+    assert rules(report)[0] == "spins"
+    found = facts(report)
+    assert found["bpf"]["value"] is False
+    assert found["spinning"]["value"]["burnt"] > 0.5
+    assert "spin barrier at crowded" in found["spinning"]["text"]
+    assert "overlock run --spins" in report["findings"][0]["advice"][0]
+
+
 def test_a_throttled_program_seen_from_outside_its_group(overlock: Overlock, spin: Path) -> None:
     with group_with_quota(0.2) as group, running(*inside(group), spin, "2") as pid:
         report = throttled(overlock, "--pid", str(pid))

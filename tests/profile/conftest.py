@@ -67,11 +67,38 @@ class Profiled:
         return next(one for one in self.report["locks"] if one["address"] == address)
 
 
+def command(file: Path, *options: str) -> list[str]:
+    return [sys.executable, "-m", "overlock_tools", "profile", "--json", str(file), *options]
+
+
+def profile_running(
+    program: Path, folder: Path, *args: str, options: tuple[str, ...] = ()
+) -> Profiled:
+    """By its number. It waits for a line until it is watched."""
+    file = folder / f"{program.name}.json"
+    child = subprocess.Popen(
+        [program, *args, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    words = command(file, *options, "--pid", str(child.pid))
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as watching:
+        assert watching.stderr
+        before = ""
+        while "watching" not in before:
+            line = watching.stderr.readline()
+            assert line, before
+            before += line
+        truth, _ = child.communicate("\n", timeout=HANG_S)
+        said = watching.stderr.read()
+    assert not watching.returncode, said
+    report = json.loads(file.read_text())
+    jsonschema.validate(report, SCHEMA)
+    return Profiled(json.loads(truth), report, said)
+
+
 def profile(program: Path, folder: Path, *args: str, options: tuple[str, ...] = ()) -> Profiled:
     file = folder / f"{program.name}.json"
-    command = [sys.executable, "-m", "overlock_tools", "profile", "--json", file, *options, "--"]
     done = subprocess.run(
-        [*map(str, command), str(program), *args],
+        [*command(file, *options), "--", str(program), *args],
         cwd=folder,
         capture_output=True,
         text=True,

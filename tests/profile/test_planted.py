@@ -14,7 +14,14 @@ from pathlib import Path
 import pytest
 
 from overlock_tools.profile import advice, show
-from tests.profile.conftest import PLANTED, Build, Profiled, needs_bpf, profile
+from tests.profile.conftest import (
+    PLANTED,
+    Build,
+    Profiled,
+    needs_bpf,
+    profile,
+    profile_running,
+)
 from tests.sim.command.test_timeline import fault
 
 WITHIN = 0.10
@@ -212,14 +219,18 @@ SPINNING = (
 )
 
 
+WAYS = {"--": profile, "--pid": profile_running}
+
+
 @pytest.mark.parametrize("by", ["bpf", "looks"])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("planted", SPINNING, ids=[what for what, _, _ in SPINNING])
 def test_what_threads_spin_at(
-    build: Build, tmp_path: Path, planted: tuple[str, str, str], by: str
+    build: Build, tmp_path: Path, planted: tuple[str, str, str], way: str, by: str
 ) -> None:
     """By its code and its threads, for no function has a name that tells."""
     what, kind, place = planted
-    found = profile(build("spinning"), tmp_path, what, options=("--by", by))
+    found = WAYS[way](build("spinning"), tmp_path, what, options=("--by", by))
     main = advice.main_lock(found.report)
     assert main
     assert (main["kind"], main["site"]["function"]) == (kind, place), found.said
@@ -313,5 +324,6 @@ def test_the_timeline_tells_the_same(build: Build, tmp_path: Path) -> None:
         assert share == pytest.approx(split[name] / sum(split.values()), abs=0.03), name
     names = {e["args"]["name"] for e in entries if e["name"] == "thread_name"}
     assert "intruder" in names
-    assert sum(e["ph"] == "s" for e in entries) >= found.lock["waits"] * 0.85
+    # A woken thread that is passed by waits again, and nobody handed it anything in between.
+    assert sum(e["ph"] == "s" for e in entries) >= found.lock["waits"] * 0.75
     assert not found.report["lost"]["changes"]

@@ -394,6 +394,15 @@ def test_spinning_on_no_lock_is_no_loss_while_all_have_cpus() -> None:
     assert harmful[1].startswith("During 100 % of that some of its threads had no CPU meanwhile")
 
 
+def test_cpus_that_were_taken_away_are_told() -> None:
+    found = spins_at_a_barrier("libgomp.so.1", 60 * MS) | {"allowed_first": 4, "allowed": 2}
+    assert any(
+        "had 4 CPUs at first, and its threads have 2 now" in one for one in show.sentences(found)
+    )
+    found |= {"allowed_first": 2}
+    assert not any("at first" in one for one in show.sentences(found))
+
+
 @pytest.mark.parametrize(
     ("object_name", "commands"),
     [

@@ -9,7 +9,7 @@ import pytest
 
 from overlock_tools.core.system import native
 from overlock_tools.core.system.reading import Count
-from overlock_tools.profile import kinds, naming, spins
+from overlock_tools.profile import kinds, loops, naming, spins
 from overlock_tools.profile.seen import DWARF, Code, Sample, Suspect
 from tests.profile.test_report import made
 
@@ -161,14 +161,18 @@ def code(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, int]]
     return assembled(tmp_path_factory.mktemp("code"), text)
 
 
-def place(code: tuple[str, dict[str, int]], label: str) -> spins.Place:
+def place(code: tuple[str, dict[str, int]], label: str) -> loops.Instruction:
     path, labels = code
-    return spins.places_in(path, [labels[label]])[labels[label]]
+    return loops.instructions(path, [labels[label]])[labels[label]]
 
 
 def sample(registers: dict[str, int] | None = None, away: int = 0, *suspects: Suspect) -> Sample:
     values = [Count((registers or {}).get(name, 0)) for name in DWARF]
     return Sample(Count(1), values, Count(away), list(suspects))
+
+
+def code_at(ip: int, offset: int) -> Code:
+    return Code(Count(ip), [0, offset], Count(1), [])
 
 
 def suspect(thread: int, ip: int, state: str = "preempted") -> Suspect:
@@ -190,14 +194,16 @@ def test_the_word_that_is_waited_for(
     loop, at = place(code, label).loop, code[1][label]
     assert loop
     assert loop.word
-    assert loop.word.address(sample(registers), 0x7F0000000000 + at, at) == address
+    assert loop.address(sample(registers), code_at(0x7F0000000000 + at, at)) == address
 
 
 def test_a_word_of_the_object(code: tuple[str, dict[str, int]]) -> None:
     loop, at = place(code, "flag").loop, code[1]["flag"]
     assert loop
     assert loop.word
-    assert loop.word.address(sample(), 0x7F0000000000 + at, at) == 0x7F0000000000 + code[1]["word"]
+    assert (
+        loop.address(sample(), code_at(0x7F0000000000 + at, at)) == 0x7F0000000000 + code[1]["word"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -226,11 +232,11 @@ def test_of_two_words_one_s_own_is_not_waited_for(code: tuple[str, dict[str, int
     """A thread's stack is its own."""
     loop, at = place(code, "compares").loop, code[1]["compares"]
     assert loop
-    one = Code(Count(at), [0, at], Count(1), [])
+    one = code_at(at, at)
     shared, stack = 0x1000, 0x7FFF0000
     for own, other in (("rsi", "rdx"), ("rdx", "rsi")):
         registers = {own: stack + 64, other: shared, "rsp": stack}
-        assert spins._address(loop, sample(registers), one) == shared
+        assert loop.address(sample(registers), one) == shared
 
 
 @pytest.mark.parametrize("label", ["relax_in", "follows_in", "of_thread"])
@@ -260,7 +266,7 @@ def test_unknown_words_of_two_loops_are_two(code: tuple[str, dict[str, int]]) ->
     "label", ["length_in", "fill_in", "calls_in", "delay_in", "test_behind", "apart_works"]
 )
 def test_other_code_does_not_wait(code: tuple[str, dict[str, int]], label: str) -> None:
-    assert place(code, label) == spins.Place(True)
+    assert place(code, label) == loops.Instruction(True)
 
 
 def test_who_calls_a_function_that_relaxes_spins(code: tuple[str, dict[str, int]]) -> None:
@@ -299,7 +305,7 @@ def test_a_library_has_the_name_that_it_is_loaded_by(tmp_path: Path) -> None:
     subprocess.run(["cc", *flags, tmp_path / "code.s", "-o", library], check=True)
     said = subprocess.run(["nm", library], capture_output=True, text=True, check=True).stdout
     at = next(int(line.split()[0], 16) for line in said.splitlines() if line.endswith(" test"))
-    loop = spins.places_in(str(library), [at])[at].loop
+    loop = loops.instructions(str(library), [at])[at].loop
     assert loop
     assert loop.name == f"libthing.so.1+{at:#x}"
 
@@ -315,17 +321,17 @@ def test_loops_of_functions_without_a_table(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     """Behind what swallows its first instructions, if it is read as code; and in no ELF file."""
     code = assembled(tmp_path, "\n.byte 0x48, 0xb8" + CODE["test"])
-    assert place(code, "test_in") == spins.Place(False)
+    assert place(code, "test_in") == loops.Instruction(False)
     text = tmp_path / "text"
     text.write_text("no program")
-    assert spins.places_in(str(text), [16])[16] == spins.Place(False)
+    assert loops.instructions(str(text), [16])[16] == loops.Instruction(False)
 
 
 def test_the_finder_knows_the_kinds() -> None:
     """Of the list, which has them once."""
     text = (native.checkout() or Path()) / "lib/loops/kinds.def"
     known = set(re.findall(r'^OL_LOOP_KIND\(\w+, "([^"]+)"', text.read_text(), re.MULTILINE))
-    assert {*spins.KINDS, spins.WORKS} < known
+    assert {*loops.KINDS, loops.WORKS} < known
 
 
 LOOP = (0x100, 0x110)

@@ -96,6 +96,11 @@ def too_large_a_team(v: Values) -> bool:
     return bool(v["openmp_threads"] > v["threads_fit"])
 
 
+def has_kernel(v: Values) -> bool:
+    """Of its own: who is in a container does not choose it."""
+    return v.part("container", "inside") is not True
+
+
 RULES = (
     Rule(
         "spins",
@@ -412,7 +417,7 @@ RULES = (
         "unfair_kernel",
         Answer.NOTE,
         Scope.MACHINE,
-        lambda v: v["kernel_spinlock"] == "unfair",
+        lambda v: v["kernel_spinlock"] == "unfair" and has_kernel(v),
         "the guest kernel's own spinlock is an unfair test-and-set: it tolerates preempted vCPUs.",
         say("kernel-tas"),
     ),
@@ -420,7 +425,12 @@ RULES = (
         "native_kernel_lock_in_guest",
         Answer.NOTE,
         Scope.MACHINE,
-        lambda v: v["kernel_spinlock"] == "native" and v.is_guest and v["cpus_online"] > 1,
+        lambda v: (
+            v["kernel_spinlock"] == "native"
+            and v.is_guest
+            and v["cpus_online"] > 1
+            and has_kernel(v)
+        ),
         "this guest's kernel uses native queue spinlocks ({kernel_spinlock}): one preempted vCPU "
         "stops all that queue behind it.",
         (

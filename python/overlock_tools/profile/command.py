@@ -40,15 +40,14 @@ def _root(thread: Path) -> tuple[int, ...]:
     return tuple(opened)
 
 
-def _allowed(pid: int) -> int:
-    """CPUs that those of its threads may use, together, that are able to run; 0: none is."""
+def _allowed(pid: int, *, able: bool) -> int:
+    """CPUs that all its threads may use, together, or those `able` to run; 0: there are none."""
     found: set[int] = set()
     with contextlib.suppress(OSError):
         for thread in Path(f"/proc/{pid}/task").iterdir():
             with contextlib.suppress(OSError, ValueError):
-                if (thread / "stat").read_text(errors="replace").rpartition(")")[2].split()[
-                    0
-                ] == "R":
+                state = (thread / "stat").read_text(errors="replace").rpartition(")")[2].split()[0]
+                if state == "R" or not able:
                     found |= os.sched_getaffinity(int(thread.name))
     return len(found)
 
@@ -77,7 +76,9 @@ class Context:
                     self.close()
                     self.opened = opened
                     break
-        if allowed := _allowed(self.pid):
+        if "allowed_first" not in self.found and (first := _allowed(self.pid, able=False)):
+            self.found["allowed_first"] = first
+        if allowed := _allowed(self.pid, able=True):
             self.found["allowed"] = allowed
         with contextlib.suppress(Unknown, OSError):
             quota = cgroups.quota(tree, cgroups.of(tree, str(self.pid)))

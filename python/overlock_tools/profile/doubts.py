@@ -4,7 +4,7 @@
 from typing import Any
 
 from overlock_tools.core.system import native
-from overlock_tools.profile import advice, spins
+from overlock_tools.profile import advice, loops, spins
 from overlock_tools.profile.naming import Names
 from overlock_tools.profile.seen import Seen, Thread
 
@@ -41,8 +41,8 @@ def _of_samples(seen: Seen, names: Names) -> list[str]:
         return ["its code was not sampled, so it may spin"]
     if not seen.samples:
         return []
-    if not native.has(spins.FINDER):
-        return [f"{spins.FINDER} is not built, so it may spin"]
+    if not native.has(loops.FINDER):
+        return [f"{loops.FINDER} is not built, so it may spin"]
     nowhere = sum(code.seen for code in seen.code if not names.path((code.frame[0], 0)))
     return _part(nowhere, seen, "in no file, as code is that is made at run time") + _part(
         spins.unread(seen, names), seen, "in functions that cannot be told apart"

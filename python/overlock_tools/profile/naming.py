@@ -62,6 +62,11 @@ class Names:
         gone = {*self.code, *self.data} - self.files.keys()
         return sorted(path for path in gone if path.startswith("/"))
 
+    def learn_variable(self, frame: Frame) -> None:
+        if path := self.path(frame):
+            found = _new(_data, path, self.files.get(path), {frame[1]}, symbols.variables)
+            self.data.setdefault(path, {}).update(found)
+
     def variable(self, frame: Frame) -> str:
         """A global one's name, or nothing."""
         return functions.unmangled(self.data.get(self.path(frame), {}).get(frame[1], ""))

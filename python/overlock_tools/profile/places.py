@@ -90,7 +90,7 @@ class Places:
             return
         try:
             found = self.reader.look(running)
-        except PermissionError as error:
+        except OSError as error:
             self.why_not, self.reader = f"ptrace() is refused ({error.strerror})", None
             return
         for mode in self.left:

@@ -14,6 +14,7 @@ import struct
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 GETREGS, DETACH, SEIZE, INTERRUPT = 12, 17, 0x4206, 0x4207
 WALL = 0x40000000  # threads of other processes, too
@@ -86,6 +87,17 @@ class Reader:
             _ptrace(INTERRUPT, tid)
         except ProcessLookupError:  # it has ended
             return
+        except PermissionError:
+            if not self._has_ended(tid):
+                raise
+
+    def _has_ended(self, tid: int) -> bool:
+        """And is still there, until somebody asks for its exit code."""
+        try:
+            stat = Path(f"/proc/{self.pid}/task/{tid}/stat").read_text(errors="replace")
+        except OSError:
+            return True
+        return stat.rpartition(")")[2].split()[0] in "ZX"
 
     def _stopped(self, until: float) -> Iterator[tuple[int, At]]:
         while self.pending:

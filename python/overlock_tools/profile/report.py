@@ -177,7 +177,10 @@ def _spin(spin: spins.Spin, seen: Seen, names: Names) -> Report:
     ns = round(spin.samples * 1e9 / seen.hertz)
     total = sum(spin.by_cause.values())
     split = {name: ns * n // total for name, n in spin.by_cause.items()}
+    if spin.variable[1] > 0:
+        names.learn_variable(spin.variable)
     return _spinning(placing.site(placing.of_frame(frame, names)), spin.kind) | {
+        "name": names.variable(spin.variable).partition("+0x")[0],  # the words of one are alike
         "address": spin.address,
         "kind_by": spin.kind_by,
         "wait_ns": ns,

@@ -246,7 +246,7 @@ class Sampler:
             "locks": [_lock(address, lock) for address, lock in self.locks.items()],
             **{name: [] for name in empty},
             "by": "looks",
-            "why": self.why,
+            "why": ", and ".join(filter(None, (self.why, self.places.why_not))),
             "children": len(self.children),
         }
         return reading.made(Seen, found, "what was seen")

@@ -105,6 +105,11 @@ class Sample:
     suspects: list[Suspect]  # some of them
     stack: list[list[int]] = field(default_factory=list)  # words that may be addresses of code
 
+    @property
+    def by_name(self) -> dict[str, int]:
+        """Its registers."""
+        return dict(zip(DWARF, self.registers, strict=True))
+
 
 @dataclass(frozen=True)
 class Code:

@@ -26,7 +26,7 @@ def place(call: Call) -> str:
 def lock_name(lock: Report) -> str:
     """`cache_lock`, else who takes it."""
     if lock["name"]:
-        return str(lock["name"])
+        return str(lock["name"]) if not lock.get("spins") else f"{lock['kind']} at {lock['name']}"
     if lock["site"]["function"]:
         spins = lock.get("spins")
         many = f"{lock['locks']} locks" if lock["locks"] > 1 and not spins else lock["kind"]
@@ -152,8 +152,20 @@ def _spinning(report: Report, lock: Report) -> list[str]:
         f"During {share(ns, sum(lock['split'].values()))} of that "
         f"{causes.BY_NAME[cause].because}: {advice.wanting(report):.1f} threads had work, for "
         f"{advice.usable_cpus(report):g} CPUs.",
+        *_fewer_cpus(report),
         *_try(report["advice"]),
         *doubts,
+    ]
+
+
+def _fewer_cpus(report: Report) -> list[str]:
+    """Runtimes count CPUs once, at their start."""
+    first, now = report.get("allowed_first", 0), report.get("allowed") or 0
+    if not 0 < now < first:
+        return []
+    return [
+        f"It had {first} CPUs at first, and its threads have {now} now: a runtime that counted "
+        "them at its start spins as if each had one."
     ]
 
 
@@ -272,6 +284,9 @@ def _processes(report: Report, busiest: Report) -> list[str]:
     lines = [f"{' '.join(heads)}  program, and what costs it the most"]
     for one in (report, *report["processes"]):
         lines += _process(one)
+    if n := report["children"]:
+        more = "processes were" if n > 1 else "process was"
+        lines.append(f"{n:>8} more {more} too short to be watched")
     return [*lines, "", f"{busiest['program']}, process {busiest['pid']}, which ran the most:"]
 
 
@@ -286,7 +301,7 @@ def busiest(report: Report) -> Report:
 def whole(report: Report, top: int = ROWS) -> str:
     if report.get("processes"):
         most = busiest(report)
-        alone = most | {"processes": [], "children": report["children"]}
+        alone = most | {"processes": [], "children": 0}
         return "\n".join(_processes(report, most)) + "\n" + whole(alone, top)
     parts = [" ".join(sentences(report)), "", times(report)]
     for part in (table(report, top), _kernel(report)):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that spin, on locks and on none: spinning WHAT. It prints how much CPU time it had, how much of it went into
+ * Threads that spin, on locks and on none: spinning WHAT [wait], for a line of input; or [TIMES] as long. It prints how much CPU time it had, how much of it went into
  * spinning, and for "two" how much of that at the barrier that suffers. No function is called by what it is: names tell
  * nothing.
  */
@@ -9,7 +9,7 @@
 
 enum { CROWD = 3 }; /* threads for each CPU */
 
-static int n_threads, n_cpus;
+static int n_threads, n_cpus, times = 1;
 static _Atomic uint64_t all_cpu_ns, all_spun_ns, suffered_ns;
 static __thread uint64_t began;
 
@@ -69,7 +69,7 @@ static void barrier(int number)
 {
 	bool mine = false;
 
-	for (int k = 0; k < 150; k++) {
+	for (int k = 0; k < 150 * times; k++) {
 		compute(100000 + 10000 * (uint64_t)number);
 		begins();
 		gather(&crowded, &mine);
@@ -309,6 +309,10 @@ int main(int argc, char **argv)
 		}
 	if (!does)
 		return 2;
+	if (argc > 2 && !strcmp(argv[2], "wait"))
+		getchar();
+	else if (argc > 2)
+		times = atoi(argv[2]);
 	crowded.missing = crowded.n = n_threads;
 	roomy.missing = roomy.n = n_cpus < n_threads ? n_cpus : n_threads;
 	for (int k = 0; k < n_threads; k++)
