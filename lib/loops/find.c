@@ -72,6 +72,7 @@ struct way {
 struct ol_finder {
 	const struct ol_image *image;
 	bool only_patched;
+	bool has_loop; /* the function that was looked at last */
 	struct ol_function function;
 	bool is_function; /* rather than code between functions, behind which may be data */
 	uint32_t index;
@@ -246,12 +247,6 @@ static bool may_have_loops(struct ol_finder *f, const unsigned char *code, size_
 
 enum decoded { CANNOT_BE_DECODED, HAS_NO_LOOPS, HAS_LOOPS };
 
-static bool is_back(const struct ol_finder *f, const struct ol_instruction *i)
-{
-	return (i->does == OL_DOES_BRANCH || i->does == OL_DOES_JUMP) && i->target <= i->at &&
-	       is_in_function(f, i->target);
-}
-
 static enum decoded decode_all(struct ol_finder *f)
 {
 	size_t size = f->function.end - f->function.begin;
@@ -275,7 +270,8 @@ static enum decoded decode_all(struct ol_finder *f)
 			f->function.end = f->function.begin + at;
 			break;
 		}
-		has_loops |= is_back(f, i);
+		has_loops |= (i->does == OL_DOES_BRANCH || i->does == OL_DOES_JUMP) &&
+			     i->target <= i->at && is_in_function(f, i->target);
 		at += i->size;
 	}
 	return has_loops ? HAS_LOOPS : HAS_NO_LOOPS;
@@ -1492,10 +1488,10 @@ bool ol_find_relaxes(const struct ol_finder *f)
 		const struct ol_instruction *i = &f->instructions.all[n];
 
 		relaxes |= i->does == OL_DOES_RELAX;
-		if (i->does == OL_DOES_SYSCALL || is_back(f, i))
+		if (i->does == OL_DOES_SYSCALL)
 			return false;
 	}
-	return relaxes;
+	return relaxes && !f->has_loop;
 }
 
 bool ol_find_calls(const struct ol_finder *f, uint64_t at)
@@ -1530,6 +1526,7 @@ static bool find(struct ol_finder *f, ol_loop_found *found, void *context)
 {
 	enum decoded decoded = decode_all(f);
 
+	f->has_loop = false;
 	if (decoded != HAS_LOOPS)
 		return decoded == HAS_NO_LOOPS;
 	if (!make_blocks(f) || !list_parents(f) || !order_blocks(f))
@@ -1540,6 +1537,7 @@ static bool find(struct ol_finder *f, ol_loop_found *found, void *context)
 	for (size_t k = 0; k < f->blocks.n; k++) {
 		if (!gather(f, (int32_t)k))
 			return false;
+		f->has_loop |= f->members.n > 0;
 		if (f->members.n && !(f->only_patched && does_more(f)))
 			look_at(f, found, context);
 	}

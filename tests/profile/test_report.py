@@ -407,7 +407,7 @@ def test_cpus_that_were_taken_away_are_told() -> None:
     ("object_name", "commands"),
     [
         ("libgomp.so.1", ["OMP_WAIT_POLICY=passive", "overlock", "OMP_NUM_THREADS=2"]),
-        ("libomp.so.5", ["KMP_BLOCKTIME=0", "overlock", "OMP_NUM_THREADS=2"]),
+        ("libomp.so.5", ["overlock", "OMP_NUM_THREADS=2"]),
         ("libblis.so.4", ["overlock", "BLIS_NUM_THREADS=2"]),
         (
             "libscipy_openblas64_.so",

@@ -120,8 +120,12 @@ compares:       movl (%rdx), %eax
                 jne compares
                 ret""",
     "pauses_once": """
-pauses_once:    pause
-pauses_once_in: ret""",
+pauses_once:    testl %edi, %edi
+                jne pauses_first
+pauses_now:     pause
+pauses_once_in: ret
+pauses_first:   movl $1, %eax
+                jmp pauses_now""",
     "asks": """
 asks:           movl (%rdi), %ebx
                 call pauses_once
