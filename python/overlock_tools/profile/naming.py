@@ -49,10 +49,7 @@ class Names:
 
     def learn(self, frames: Iterable[Frame]) -> None:
         """Names of code beside what was seen to run."""
-        wanted: dict[str, set[int]] = defaultdict(set)
-        for frame in frames:
-            wanted[self.path(frame)].add(frame[1])
-        for path, offsets in wanted.items():
+        for path, offsets in self._by_path(frames).items():
             found = _new(_code, path, self.files.get(path), offsets, symbols.look_up)
             self.code.setdefault(path, {}).update(found)
 
@@ -62,10 +59,17 @@ class Names:
         gone = {*self.code, *self.data} - self.files.keys()
         return sorted(path for path in gone if path.startswith("/"))
 
-    def learn_variable(self, frame: Frame) -> None:
-        if path := self.path(frame):
-            found = _new(_data, path, self.files.get(path), {frame[1]}, symbols.variables)
+    def learn_variables(self, frames: Iterable[Frame]) -> None:
+        for path, offsets in self._by_path(frames).items():
+            found = _new(_data, path, self.files.get(path), offsets, symbols.variables)
             self.data.setdefault(path, {}).update(found)
+
+    def _by_path(self, frames: Iterable[Frame]) -> dict[str, set[int]]:
+        found: dict[str, set[int]] = defaultdict(set)
+        for frame in frames:
+            if path := self.path(frame):
+                found[path].add(frame[1])
+        return found
 
     def variable(self, frame: Frame) -> str:
         """A global one's name, or nothing."""

@@ -25,6 +25,7 @@ from overlock_tools.profile.seen import HOLDER, Cause, KernelLock, Lock, Seen, S
 FORMAT = "overlock profile 1"
 MOST = 100  # locks that are listed, those with the longest waits
 STACKS = 10  # of each lock
+MOST_BYTES = 1 << 31  # of an object: what is farther away from its code is none of its variables
 MOSTLY = 0.75
 HELD_UP = "holder_lock"  # a cause: the holder waits at a futex
 ABLE = ("running", "preempted", "throttled", "waking")
@@ -177,8 +178,6 @@ def _spin(spin: spins.Spin, seen: Seen, names: Names) -> Report:
     ns = round(spin.samples * 1e9 / seen.hertz)
     total = sum(spin.by_cause.values())
     split = {name: ns * n // total for name, n in spin.by_cause.items()}
-    if spin.variable[1] > 0:
-        names.learn_variable(spin.variable)
     return _spinning(placing.site(placing.of_frame(frame, names)), spin.kind) | {
         "name": names.variable(spin.variable).partition("+0x")[0],  # the words of one are alike
         "address": spin.address,
@@ -314,7 +313,9 @@ def _locks(seen: Seen, names: Names) -> list[Report]:
     for one in futexes:
         if one["kind"] == kinds.OTHER.name and one["address"] in joins:
             one |= {"kind": kinds.JOIN.name, "is_known": True}
-    spinning = [_spin(spin, seen, names) for spin in spins.find(seen, names)]
+    spun = spins.find(seen, names)
+    names.learn_variables(spin.variable for spin in spun if 0 < spin.variable[1] < MOST_BYTES)
+    spinning = [_spin(spin, seen, names) for spin in spun]
     yields = _yields(seen, told.values(), names)
     by_wait = sorted(futexes + spinning + yields, key=lambda lock: -lock["wait_ns"])
     return sorted(
