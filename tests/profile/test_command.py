@@ -121,7 +121,7 @@ def test_what_proc_shows_of_a_futex() -> None:
 
 
 def test_our_own_thread_is_seen() -> None:
-    one = sampler.look(Path(f"/proc/{os.getpid()}/task/{os.getpid()}"))
+    one = sampler.look(f"/proc/{os.getpid()}/task/{os.getpid()}")
     assert one
     assert one.state == "R"
     assert one.ran_ns > 0

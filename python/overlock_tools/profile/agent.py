@@ -160,7 +160,7 @@ class Sampling:
     def answer(self, look: Callable[[], None]) -> Seen:
         while self.sampler.step() and (self.until is None or time.monotonic() < self.until):
             look()
-            time.sleep(sampler.STEP_S)
+            time.sleep(self.sampler.pause_s)
         self.sampler.close()
         return self.sampler.seen()
 
@@ -170,7 +170,7 @@ class Sampling:
             if time.monotonic() >= due:
                 yield self.sampler.seen()
                 due = time.monotonic() + LOOK_S
-            time.sleep(sampler.STEP_S)
+            time.sleep(self.sampler.pause_s)
         yield self.sampler.seen()
 
 

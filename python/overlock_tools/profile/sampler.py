@@ -23,6 +23,9 @@ from overlock_tools.profile.places import Places, read_memory
 from overlock_tools.profile.seen import HOLDER, NEXT, UNKNOWN, Seen
 
 STEP_S = 0.02
+PART = 20  # of the time, one in so many is spent on looks, but for the first ones
+CREDIT_S = 0.2  # which short programs need
+CHILDREN_S = 0.2
 FUTEX, COMMAND, WAIT, WAIT_BITSET = 202, 0x7F, 0, 9
 MUTEX = struct.Struct("=IIIII")  # word, count, owner, users, kind: glibc's, of 64 bits
 MOST_KIND = 0x3FF
@@ -70,12 +73,21 @@ def _futex(text: str) -> tuple[bool, tuple[int, int, int] | None]:
     return True, (address, op & COMMAND, value & 0xFFFFFFFF) if waits else None
 
 
-def look(folder: Path) -> Look | None:
+def _read(name: str) -> str:
+    """Of a short file, which is read for each thread at each look."""
+    file = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(file, 4096).decode(errors="replace")
+    finally:
+        os.close(file)
+
+
+def look(folder: str) -> Look | None:
     """None if it has ended meanwhile. PermissionError: we may not see it."""
     try:
-        before, _, after = (folder / "stat").read_text(errors="replace").rpartition(")")
-        ran, delayed, _ = map(int, (folder / "schedstat").read_text().split())
-        in_futex, waits = _futex((folder / "syscall").read_text())
+        before, _, after = _read(f"{folder}/stat").rpartition(")")
+        ran, delayed, _ = map(int, _read(f"{folder}/schedstat").split())
+        in_futex, waits = _futex(_read(f"{folder}/syscall"))
         words = after.split()
         state, cpu = words[0], int(words[PROCESSOR])
         user, system = int(words[USER]), int(words[USER + 1])
@@ -86,12 +98,11 @@ def look(folder: Path) -> Look | None:
     return Look(name, state, ran, user, system, delayed, waits, in_futex, cpu, since)
 
 
-def _since(folder: Path) -> float:
+def _since(folder: str) -> float:
     """0 where the kernel does not tell: without CONFIG_SCHED_DEBUG."""
-    with contextlib.suppress(OSError), (folder / "sched").open() as file:
-        for line in file:
-            if line.startswith("se.exec_start"):
-                return float(line.rpartition(":")[2])
+    with contextlib.suppress(OSError):
+        _, found, after = _read(f"{folder}/sched").partition("\nse.exec_start")
+        return float(after.partition("\n")[0].rpartition(":")[2]) if found else 0.0
     return 0.0
 
 
@@ -104,10 +115,10 @@ def on_cpus(looks: dict[int, Look]) -> set[int]:
     return {tid for tid, one in able.items() if one.since == last[one.cpu]}
 
 
-def _children(thread: Path) -> set[int]:
+def _children(thread: str) -> set[int]:
     """That it started and that live; none where the kernel does not list them."""
     with contextlib.suppress(OSError):
-        return set(map(int, (thread / "children").read_text().split()))
+        return set(map(int, _read(f"{thread}/children").split()))
     return set()
 
 
@@ -119,6 +130,7 @@ class Sampler:
         self.children: set[int] = set()
         self.steps = 0
         self.began = self.last = time.monotonic()
+        self.pause_s, self.spent, self.looked_for_children = STEP_S, 0.0, 0.0
         self.looks: dict[int, Look] = {}
         self.locks: dict[int, _LockSum] = {}
         self.times: dict[int, dict[str, float]] = defaultdict(_floats)
@@ -134,20 +146,28 @@ class Sampler:
             pass
 
     def step(self) -> bool:
-        """False: it has ended."""
+        """False: it has ended. Then whoever calls it pauses."""
+        before = time.thread_time()
+        goes_on = self._step()
+        self.spent += time.thread_time() - before
+        earned = self.began + PART * (self.spent - CREDIT_S)
+        self.pause_s = max(STEP_S, earned - time.monotonic())
+        return goes_on
+
+    def _step(self) -> bool:
         now = time.monotonic()
         ns, self.last = (now - self.last) * 1e9, now
         try:
-            found = {int(name): name for name in os.listdir(f"/proc/{self.pid}/task")}
+            found = os.listdir(f"/proc/{self.pid}/task")
         except OSError:
             return False
         self.steps += 1
-        tasks = Path(f"/proc/{self.pid}/task")
-        looks = {tid: one for tid, name in found.items() if (one := look(tasks / name))}
+        tasks = f"/proc/{self.pid}/task"
+        looks = {int(name): one for name in found if (one := look(f"{tasks}/{name}"))}
         if all(one.state in "ZX" for one in looks.values()):
             return False
+        self._look_for_children(looks)
         for tid, one in looks.items():
-            self.children |= _children(tasks / str(tid))
             self.names[tid] = one.name
             for state, part in self._states(tid, one, ns).items():
                 self.times[tid][state] += part
@@ -155,6 +175,13 @@ class Sampler:
         self._places(looks, ns)
         self.looks = looks
         return True
+
+    def _look_for_children(self, looks: dict[int, Look]) -> None:
+        if self.last - self.looked_for_children < CHILDREN_S:
+            return
+        self.looked_for_children = self.last
+        for tid in looks:
+            self.children |= _children(f"/proc/{self.pid}/task/{tid}")
 
     def _places(self, looks: dict[int, Look], ns: float) -> None:
         without = {

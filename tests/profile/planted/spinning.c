@@ -117,7 +117,7 @@ static struct {
 
 static void mailbox(int number)
 {
-	for (int k = 1; k <= 1000; k++)
+	for (int k = 1; k <= 3000; k++)
 		if (number) {
 			begins();
 			while (boxes[number].letter < k)
@@ -174,7 +174,7 @@ static struct {
 static void ticket(int number)
 {
 	(void)number;
-	for (int k = 0; k < 100; k++) {
+	for (int k = 0; k < 200; k++) {
 		begins();
 		unsigned mine = atomic_fetch_add(&desk.next, 1);
 
@@ -199,7 +199,7 @@ static void queue(int number)
 	struct place mine, *before, *none;
 
 	(void)number;
-	for (int k = 0; k < 100; k++) {
+	for (int k = 0; k < 200; k++) {
 		begins();
 		mine.next = 0;
 		mine.waits = true;
