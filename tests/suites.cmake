@@ -95,7 +95,7 @@ suite(lab SECONDS 320
 	COMMAND "pytest -rs tests/lab --ignore tests/lab/agents")
 
 # Its real-time threads take all CPUs, and a group must be able to use up its quota.
-suite(profile ALONE SECONDS 240
+suite(profile ALONE SECONDS 330
 	WHAT "overlock profile: programs with planted causes against what they measure themselves, healthy ones, Ctrl-C, SIGKILL, bounds; loops that wait, kinds, advice"
 	PATHS profile lib/loops python/overlock_tools/profile python/overlock_tools/core/system/symbols.py tests/profile
 	NEEDS bpf clang
