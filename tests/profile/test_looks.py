@@ -65,6 +65,15 @@ def test_who_ends_is_no_error(busy: "subprocess.Popen[bytes]") -> None:
     assert busy.wait(HANG_S) == -signal.SIGKILL
 
 
+def test_a_signal_that_comes_during_a_look_is_passed_on(busy: "subprocess.Popen[bytes]") -> None:
+    reader = Reader(busy.pid, is_child=True)
+    registers._ptrace(registers.SEIZE, busy.pid)
+    reader.pending.add(busy.pid)
+    busy.send_signal(signal.SIGUSR1)
+    reader.close()
+    assert busy.wait(HANG_S) == -signal.SIGUSR1
+
+
 def test_signals_and_the_exit_code_are_the_programs(tmp_path: Path) -> None:
     words = command(tmp_path / "report.json", "--by", "looks")
     done = subprocess.run(

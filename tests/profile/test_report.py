@@ -380,6 +380,8 @@ def spins_at_a_barrier(object_name: str, burnt: int, kept: int = 0) -> dict[str,
 
 def test_spinning_on_no_lock_is_no_loss_while_all_have_cpus() -> None:
     harmless = spins_at_a_barrier("server", 0, 60 * MS)
+    assert advice.lost(harmless["locks"][0]) == 0
+    assert advice.lost(spins_at_a_barrier("server", 20 * MS, 60 * MS)["locks"][0]) == 20 * MS
     first, second = show.sentences(harmless)
     assert first.startswith("No lock trouble found")
     assert second.startswith(
@@ -391,7 +393,7 @@ def test_spinning_on_no_lock_is_no_loss_while_all_have_cpus() -> None:
         "60 % of the CPU time that server got went into spinning, all of it at `spin barrier in "
         "meet`, as told by its function's name."
     )
-    assert harmful[1].startswith("During 100 % of that some of its threads had no CPU meanwhile")
+    assert harmful[1].startswith("For 100 % of that time other threads of the program had no CPU")
 
 
 def test_cpus_that_were_taken_away_are_told() -> None:

@@ -4,6 +4,7 @@
 import threading
 from typing import Any
 
+from overlock_tools.core.system import children
 from overlock_tools.core.system.errors import Fail
 
 Report = dict[str, Any]
@@ -13,7 +14,7 @@ class Inside(threading.Thread):
     """Afterwards there is a report, or `why_not`."""
 
     def __init__(self, pid: int, seconds: float) -> None:
-        super().__init__()
+        super().__init__(daemon=True)  # Ctrl-C does not wait for it
         self.pid, self.seconds = pid, seconds
         self.report: Report | None = None
         self.why_not = ""
@@ -28,6 +29,7 @@ class Inside(threading.Thread):
 
 
 def looked(pid: int, seconds: float) -> Inside:
+    children.end_with_us()
     found = Inside(pid, seconds)
     found.start()
     return found

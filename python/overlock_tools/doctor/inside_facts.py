@@ -14,9 +14,9 @@ HOW = "overlock profile: samples of its code (BPF, else ptrace), futex() calls"
 
 def _report(w: World) -> Report:
     if not w.inside:
-        raise Unknown("nobody looked into the program")
+        raise Unknown("the program was not looked into")
     if not w.inside.report:
-        raise Unknown(w.inside.why_not or "it has ended")
+        raise Unknown(w.inside.why_not or "the look into it failed")
     return w.inside.report
 
 

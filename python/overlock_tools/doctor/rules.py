@@ -86,7 +86,7 @@ def fifo_openmp(v: Values) -> bool:
 
 
 def is_efficient(v: Values) -> bool:
-    """As far as was seen: stopped threads keep nobody waiting but for the end of the period."""
+    """As far as was seen, its threads hardly wait for each other."""
     return bool(
         v.part("held_up", "share") < SOME_WAITING and v.part("spinning", "share") < SOME_WAITING
     )
@@ -265,8 +265,9 @@ RULES = (
         Scope.PROCESS,
         lambda v: is_efficient(v) and (v["waiting"] >= SOME_WAITING or v["throttled"] > 0),
         "its threads wait for CPUs ({waiting}), and hardly for each other (spinning: {spinning}; "
-        "lost to waits: {held_up}): it makes use of all CPU time that it gets.",
-        ("more CPUs, or a higher quota ({quota}), if it is to do more: no lock is in its way",),
+        "lost to waits: {held_up}), as far as its code tells: loops that call functions may wait "
+        "unseen. So it makes use of the CPU time that it gets.",
+        ("more CPUs, or a higher quota ({quota}), if it is to do more: no lock seems in its way",),
     ),
     Rule(
         "was_idle",

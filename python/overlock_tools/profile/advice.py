@@ -24,6 +24,7 @@ LEAST = 0.05  # of the threads' time; less is no trouble
 MOST = 50.0  # times as fast: the work that is left is within the samples' error
 GAIN = 1.05  # a prediction below that is none
 OF_THE_LOCK = ("holder_running", "release_yields")  # causes that lie in what lock it is
+OURS = "overlock-profil"  # as the kernel cuts its name: it ends with the profile
 WORTH = 0.15  # of a lock's waits, a cause that is worth advice
 
 
@@ -113,7 +114,8 @@ def _for_preempted(report: Report, lock: Report, cause: str) -> tuple[str, list[
     own = sum(who["ns"] for who in found if who["sibling"])
     if own >= all_ns / 2:
         return _fewer_threads(report), _openmp(report) if report.get("openmp") else []
-    others = list(dict.fromkeys(who["taker"] for who in found if not who["sibling"]))[:2]
+    takers_of = (who["taker"] for who in found if not who["sibling"])
+    others = list(dict.fromkeys(name for name in takers_of if not name.startswith(OURS)))[:2]
     names = " and ".join(f"`{name}`" for name in others) or "other programs"
     return f"keep {names} off its CPUs, or give the program a better priority", [
         "nice",

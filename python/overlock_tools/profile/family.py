@@ -15,7 +15,7 @@ from typing import Generic, Protocol, TypeVar
 
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.core.system.text import printable
-from overlock_tools.profile import agent
+from overlock_tools.profile import agent, sampler
 from overlock_tools.profile.seen import Seen
 
 WORTH_S = 0.05  # of CPU time
@@ -44,20 +44,13 @@ class Member(Generic[AContext]):
             self.seen = self.watching.answer(self.context.look)
 
 
-def _children(pid: int) -> list[int]:
-    found: list[int] = []
-    with contextlib.suppress(OSError):
-        for thread in Path(f"/proc/{pid}/task").iterdir():
-            with contextlib.suppress(OSError):
-                found += map(int, (thread / "children").read_text().split())
-    return found
-
-
 def _descendants(pid: int) -> list[int]:
     """One that has ended may be found, and one whose parent has ended may not."""
-    found = []
-    for child in _children(pid):
-        found += [child, *_descendants(child)]
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            for child in sampler.children(f"/proc/{pid}/task/{thread}"):
+                found += [child, *_descendants(child)]
     return found
 
 

@@ -115,7 +115,7 @@ def on_cpus(looks: dict[int, Look]) -> set[int]:
     return {tid for tid, one in able.items() if one.since == last[one.cpu]}
 
 
-def _children(thread: str) -> set[int]:
+def children(thread: str) -> set[int]:
     """That it started and that live; none where the kernel does not list them."""
     with contextlib.suppress(OSError):
         return set(map(int, _read(f"{thread}/children").split()))
@@ -181,7 +181,7 @@ class Sampler:
             return
         self.looked_for_children = self.last
         for tid in looks:
-            self.children |= _children(f"/proc/{self.pid}/task/{tid}")
+            self.children |= children(f"/proc/{self.pid}/task/{tid}")
 
     def _places(self, looks: dict[int, Look], ns: float) -> None:
         without = {

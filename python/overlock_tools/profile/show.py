@@ -149,7 +149,7 @@ def _spinning(report: Report, lock: Report) -> list[str]:
     return [
         f"{share(min(report['spun_ns'], ran), ran)} of the CPU time that {report['program']} got "
         f"went into spinning, {at}{by}.",
-        f"During {share(ns, sum(lock['split'].values()))} of that "
+        f"For {share(ns, sum(lock['split'].values()))} of that time "
         f"{causes.BY_NAME[cause].because}: {advice.wanting(report):.1f} threads had work, for "
         f"{advice.usable_cpus(report):g} CPUs.",
         *_fewer_cpus(report),
