@@ -36,6 +36,24 @@ INLINE bool looks_like_lock(const struct lock_seen *lock)
 	       lock->op == FUTEX_LOCK_PI2;
 }
 
+/* a - b, or 0. Without a branch, as the next one: the verifier follows each of them both ways. */
+INLINE __u64 above(__u64 a, __u64 b)
+{
+	__u64 difference = a - b, below = (__u64)((__s64)difference >> 63);
+
+	__asm__("" : "+r"(below)); /* else the compiler makes a branch of it */
+	return difference & ~below;
+}
+
+/* All bits, if they are; else none. Both are below 2^31. */
+INLINE __u64 same(__u32 a, __u32 b)
+{
+	__u64 bits = (__u64)(((__s64)(a ^ b) - 1) >> 63);
+
+	__asm__("" : "+r"(bits));
+	return bits;
+}
+
 /* More, or fewer, wait from `now` on; somebody else's later step may have been accounted already. */
 INLINE void change_waiters(struct lock_seen *lock, __u64 now, int waiters)
 {
@@ -44,35 +62,23 @@ INLINE void change_waiters(struct lock_seen *lock, __u64 now, int waiters)
 	lock->waiters += (__u32)waiters;
 }
 
-/* A time, with what was missed; never less than nothing. */
-INLINE __u64 with_missed(struct lock_seen *lock, __u64 ns)
-{
-	__s64 sum = (__s64)ns + lock->missed;
-
-	if (sum < 0)
-		return ns;
-	lock->missed = 0;
-	return (__u64)sum;
-}
-
 INLINE void owe(struct lock_seen *lock, __u64 ns)
 {
 	if (!lock->owed)
 		lock->owed_since = lock->since;
-	lock->owed += with_missed(lock, ns * lock->waiters);
+	lock->owed += ns * lock->waiters;
 	lock->owed_wall += ns;
 }
 
 /*
  * All waiters of a lock wait for the same thread to do something: its subject. So what that thread did
  * since this was last called splits the time of all of them. `now_at`: the subject's times up to `now`, or
- * null where nobody knows the subject. Of a lock that is settled later.
+ * 0 where nobody knows the subject. Of a lock that is settled later.
  */
 INLINE void account(struct lock_seen *lock, __u64 now, const __u64 *now_at, struct split *split)
 {
-	__u64 all = now > lock->since ? now - lock->since : 0, left = all;
+	__u64 all = above(now, lock->since), left = all;
 	__u32 role = lock->role < ROLES ? lock->role : ROLE_NOBODY;
-	__u64 longest = 0;
 
 	split->waiters = lock->waiters;
 	split->role = role;
@@ -81,47 +87,52 @@ INLINE void account(struct lock_seen *lock, __u64 now, const __u64 *now_at, stru
 		split->waiters = 0;
 	}
 	for (int i = STATES - 1; i > 0; i--) {
-		__u64 ns = now_at && now_at[i] > lock->base[i] ? now_at[i] - lock->base[i] : 0;
+		__u64 ns = above(now_at[i], lock->base[i]);
 
 		split->ns[i] =
-			ns < left ? ns : left; /* the clocks of two CPUs may differ a little */
+			ns - above(ns, left); /* the clocks of two CPUs may differ a little */
 		left -= split->ns[i];
 	}
 	split->ns[STATE_RUNS] = left;
-	for (int i = 0; i < STATES; i++)
-		longest = split->ns[i] > longest ? split->ns[i] : longest;
-	if (now > lock->since)
-		lock->since = now;
+	lock->since += all;
 	for (int i = 0; split->waiters && i < STATES; i++) {
-		__u64 ns = split->ns[i] * lock->waiters;
-
-		lock->ns[role][i] += split->ns[i] == longest ? with_missed(lock, ns) : ns;
+		lock->ns[role][i] += split->ns[i] * lock->waiters;
 		lock->wall[role][i] += split->ns[i];
 	}
 }
 
 #define PARTS	1024 /* of a whole, which would not fit into 64 bits times another */
 
-/* What is owed, by what the thread that held the lock since then did, if that is known. */
+/* What is owed, by what the thread that held the lock since then did; `absent`: 0 where nobody knows. */
 INLINE void settle(struct lock_seen *lock, __u64 now, const __u64 *absent, enum role role,
 		   struct split *split)
 {
-	__u64 window = now > lock->owed_since ? now - lock->owed_since : 1, left = PARTS;
+	__u64 window = above(now, lock->owed_since) + 1, left = PARTS;
 
 	split->waiters = 1;
 	split->role = role;
 	for (int i = STATES - 1; i >= 0; i--) {
-		__u64 part = i && absent ? absent[i] * PARTS / window : 0;
+		__u64 part = absent[i] * PARTS / window;
 
-		if (part > left || !i)
-			part = left;
+		part = i ? part - above(part, left) : left;
 		left -= part;
-		split->ns[i] = lock->owed / PARTS * part;
-		if (!i)
-			split->ns[i] += lock->owed % PARTS;
+		split->ns[i] = lock->owed / PARTS * part + (i ? 0 : lock->owed % PARTS);
 		lock->ns[role][i] += split->ns[i];
 		lock->wall[role][i] += lock->owed_wall / PARTS * part;
 	}
 	lock->owed = lock->owed_wall = 0;
+}
+
+/* What was missed is the state's in which most was waited; never less than nothing. */
+INLINE void add_missed(struct lock_seen *lock)
+{
+	__u64 *most = &lock->ns[0][0];
+
+	for (int i = 0; i < ROLES * STATES; i++)
+		if (lock->ns[i / STATES][i % STATES] > *most)
+			most = &lock->ns[i / STATES][i % STATES];
+	if ((__s64)*most + lock->missed >= 0)
+		*most += (__u64)lock->missed;
+	lock->missed = 0;
 }
 #endif

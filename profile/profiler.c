@@ -244,6 +244,7 @@ struct kept_lock {
 static void finish_lock(__u64 address, struct lock_seen *lock, __u64 end)
 {
 	struct thread_seen subject;
+	static const __u64 none[STATES];
 	struct split split;
 	__u64 ns[STATES];
 	bool known = lock->subject && !bpf_map_lookup_elem(bpf_map__fd(programs->maps.threads),
@@ -251,9 +252,10 @@ static void finish_lock(__u64 address, struct lock_seen *lock, __u64 end)
 
 	if (known)
 		times_at_end(&subject, end, ns);
-	account(lock, end, known ? ns : NULL, &split);
+	account(lock, end, known ? ns : none, &split);
 	if (lock->owed)
-		settle(lock, end, NULL, ROLE_NOBODY, &split);
+		settle(lock, end, none, ROLE_NOBODY, &split);
+	add_missed(lock);
 	lock->wait_ns += gathered_open_waits(address);
 }
 

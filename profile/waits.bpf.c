@@ -29,12 +29,13 @@ struct counted counted;
 __u64 next_stack, next_long_stack, next_yield;
 __u64 our_id; /* as the kernel has it, of who asked */
 
-/* Who runs on each CPU; 0: nobody, or no switch was seen yet. Lines of a CPU's own. */
+/* Who runs on each CPU, and for how long; 0: nobody, or no switch was seen yet. Lines of a CPU's own. */
 #define MOST_CPUS	1024
 
 static struct {
 	__u64 task;
-	__u64 unused[7];
+	__u64 ns; /* since the last switch, or look */
+	__u64 unused[6];
 } running[MOST_CPUS];
 
 struct {
@@ -257,12 +258,23 @@ static __always_inline void turns(const struct task_struct *task, struct thread_
 	send_state(task, t, state, now);
 }
 
-/* Its times up to now. A reader that comes between two writes three times in a row takes what it has. */
-static __always_inline void times_of(struct thread_seen *t, __u64 now, __u64 *ns)
+struct times {
+	__u64 ns[STATES];
+};
+
+/*
+ * Its times up to now. A reader that comes between two writes three times in a row takes what it has. Not
+ * static, as some others: the verifier looks at it once then, and not at each call.
+ */
+__noinline int times_of(struct thread_seen *t, __u64 now, struct times *times)
 {
+	__u64 *ns;
 	__u32 state = 0;
 	__u64 since = now;
 
+	if (!t || !times)
+		return 0;
+	ns = times->ns;
 	for (int tries = 0; tries < 3; tries++) {
 		__u64 seq = __sync_fetch_and_add(&t->seq, 0);
 
@@ -273,26 +285,24 @@ static __always_inline void times_of(struct thread_seen *t, __u64 now, __u64 *ns
 		if (!(seq & 1) && __sync_fetch_and_add(&t->seq, 0) == seq)
 			break;
 	}
-	if (now <= since)
-		return;
 	for (int i = 0; i < STATES; i++) /* the verifier does not follow an index on the stack */
-		if ((__u32)i == state)
-			ns[i] += now - since;
+		ns[i] += above(now, since) & same(i, state);
+	return 0;
 }
 
 /* Of a thread that runs now: how long it was in which state since then, as far as is remembered. */
-static __always_inline void absences_of(const struct thread_seen *t, __u64 since, __u64 *ns)
+__noinline int absences_of(const struct thread_seen *t, __u64 since, struct times *times)
 {
+	if (!t || !times)
+		return 0;
 	for (int i = 0; i < ABSENCES; i++) {
 		const struct absence *a = &t->absences[i];
-		__u64 from = a->from > since ? a->from : since;
+		__u64 ns = above(a->to, since + above(a->from, since));
 
-		if (a->to <= from)
-			continue;
 		for (int k = 0; k < STATES; k++)
-			if ((__u32)k == a->state)
-				ns[k] += a->to - from;
+			times->ns[k] += ns & same(k, a->state);
 	}
+	return 0;
 }
 
 /* Causes. */
@@ -338,31 +348,17 @@ static __always_inline void blame_all(__u64 lock, const struct split *split,
 /* What happens to a lock. */
 struct step {
 	__u64 address, now;
-	int waiters;   /* more, or fewer */
-	bool changes;  /* there is another subject */
-	bool releases; /* by the thread that runs */
+	int waiters;  /* more, or fewer */
+	bool changes; /* there is another subject */
 	__u32 role, subject;
 };
 
-/* Who runs now held it since its waiters came. */
-static __always_inline struct thread_seen *released_by(const struct lock_seen *lock, __u64 *absent)
-{
-	__u32 self = (__u32)bpf_get_current_pid_tgid();
-	struct thread_seen *t = bpf_map_lookup_elem(&threads, &self);
-
-	if (t)
-		absences_of(t, lock->owed ? lock->owed_since : lock->since, absent);
-	return t;
-}
-
-/* Not static: so the verifier looks at it once, and not at each call. */
 __noinline int take_step(struct step *s)
 {
 	struct guarded_lock *at;
-	__u64 before[STATES] = {},
-	      after[STATES] = {}; /* `after`, where it releases: its absences */
+	struct times before = {}, after = {};
 	struct thread_seen *old, *new = 0;
-	struct split split = {}, settled = {};
+	struct split split = {};
 	struct lock_seen *lock;
 	__u32 id, subject, role, waiters;
 
@@ -376,24 +372,22 @@ __noinline int take_step(struct step *s)
 	subject = s->subject;
 	old = id ? bpf_map_lookup_elem(&threads, &id) : 0;
 	if (old)
-		times_of(old, s->now, before);
+		times_of(old, s->now, &before);
 	if (s->changes && subject)
 		new = bpf_map_lookup_elem(&threads, &subject);
 	if (new)
-		times_of(new, s->now, after);
-	if (s->releases && lock->waiters && looks_like_lock(lock))
-		new = released_by(lock, after);
+		times_of(new, s->now, &after);
 	bpf_spin_lock(&at->guard);
-	account(lock, s->now, old && lock->subject == id ? before : 0, &split);
-	if (s->releases && lock->owed)
-		settle(lock, s->now, new ? after : 0, new ? ROLE_HOLDER : ROLE_NOBODY, &settled);
+	if (lock->subject != id) /* somebody else was faster */
+		__builtin_memset(&before, 0, sizeof(before));
+	account(lock, s->now, before.ns, &split);
 	change_waiters(lock, s->now, s->waiters);
 	if (s->changes) {
 		lock->role = s->role;
-		lock->subject = new && !s->releases ? subject : 0;
-		__builtin_memcpy(lock->base, after, sizeof(after));
+		lock->subject = new ? subject : 0;
+		__builtin_memcpy(lock->base, after.ns, sizeof(after.ns));
 	} else if (lock->subject == id) {
-		__builtin_memcpy(lock->base, before, sizeof(before));
+		__builtin_memcpy(lock->base, before.ns, sizeof(before.ns));
 	}
 	role = lock->role;
 	subject = lock->subject;
@@ -402,8 +396,32 @@ __noinline int take_step(struct step *s)
 	send_subject(s->address, s->now, role, subject, waiters);
 	if (old && split.waiters)
 		blame_all(s->address, &split, old);
-	if (new && settled.waiters)
-		blame_all(s->address, &settled, new);
+	return 0;
+}
+
+/* Who runs now releases it: has held it since its waiters came, if it is a lock. */
+__noinline int settle_debt(__u64 address, __u64 now)
+{
+	struct guarded_lock *at = bpf_map_lookup_elem(&locks, &address);
+	__u32 self = (__u32)bpf_get_current_pid_tgid();
+	struct thread_seen *t = bpf_map_lookup_elem(&threads, &self);
+	struct times absent = {};
+	struct split split = {};
+	struct lock_seen *lock;
+	bool held;
+
+	if (!at || !at->lock.owed)
+		return 0;
+	lock = &at->lock;
+	held = t && lock->waiters && looks_like_lock(lock);
+	if (held)
+		absences_of(t, lock->owed_since, &absent);
+	bpf_spin_lock(&at->guard);
+	if (lock->owed)
+		settle(lock, now, absent.ns, held ? ROLE_HOLDER : ROLE_NOBODY, &split);
+	bpf_spin_unlock(&at->guard);
+	if (held && split.waiters)
+		blame_all(address, &split, t);
 	return 0;
 }
 
@@ -513,15 +531,15 @@ static __always_inline void place_of(struct task_struct *task, struct place_in_c
 {
 	const struct pt_regs___x86 *regs = (const void *)bpf_task_pt_regs(task);
 
-	at->ip = BPF_CORE_READ(regs, ip);
-	at->sp = BPF_CORE_READ(regs, sp);
-	at->bp = BPF_CORE_READ(regs, bp);
-	at->bx = BPF_CORE_READ(regs, bx);
-	at->r12 = BPF_CORE_READ(regs, r12);
-	at->r13 = BPF_CORE_READ(regs, r13);
-	at->r14 = BPF_CORE_READ(regs, r14);
-	at->r15 = BPF_CORE_READ(regs, r15);
-	*syscall = BPF_CORE_READ(regs, orig_ax);
+	at->ip = regs->ip;
+	at->sp = regs->sp;
+	at->bp = regs->bp;
+	at->bx = regs->bx;
+	at->r12 = regs->r12;
+	at->r13 = regs->r13;
+	at->r14 = regs->r14;
+	at->r15 = regs->r15;
+	*syscall = regs->orig_ax;
 }
 
 /*
@@ -780,16 +798,14 @@ static __always_inline void releases(__u64 address)
 		remember(t, address);
 	if (at->lock.role == ROLE_NEXT && !at->lock.owed && on_its_way(at->lock.subject, address))
 		return; /* all wait for that one already */
-	struct step s = {
-		.address = address, .now = now, .changes = true, .releases = true, .role = ROLE_NEXT
-	};
+	struct step s = { .address = address, .now = now, .changes = true, .role = ROLE_NEXT };
 
 	take_step(&s);
+	settle_debt(address, now);
 	at->lock.wakes++;
 	next = on_its_way(at->lock.next, address) ?: on_its_way(at->lock.late, address);
 	if (!next)
 		return;
-	s.releases = false; /* nobody else need be woken */
 	s.subject = next;
 	take_step(&s);
 }
@@ -816,10 +832,10 @@ int BPF_PROG(enters, struct pt_regs___x86 *raw, long number)
 
 	if (!is_futex(number) || !is_ours())
 		return 0;
-	__u64 address = BPF_CORE_READ(regs, di);
+	__u64 address = regs->di;
 
 	if (number == NR_FUTEX)
-		futex_called(address, BPF_CORE_READ(regs, si));
+		futex_called(address, regs->si);
 	else if (number == NR_FUTEX_WAIT)
 		may_wait(address);
 	else
@@ -837,12 +853,12 @@ int BPF_PROG(leaves, struct pt_regs___x86 *raw, long result)
 
 	if (!is_ours())
 		return 0;
-	number = BPF_CORE_READ(regs, orig_ax);
-	if (number != NR_FUTEX_WAIT && !(number == NR_FUTEX && is_wait(BPF_CORE_READ(regs, si))))
+	number = regs->orig_ax;
+	if (number != NR_FUTEX_WAIT && !(number == NR_FUTEX && is_wait(regs->si)))
 		return 0;
 	t = bpf_map_lookup_elem(&threads, &id);
 	if (t && t->lock)
-		ends_waiting(t, result, BPF_CORE_READ(regs, ip));
+		ends_waiting(t, result, regs->ip);
 	return 0;
 }
 
@@ -851,9 +867,9 @@ int BPF_PROG(leaves, struct pt_regs___x86 *raw, long result)
 static __always_inline bool is_throttled(const struct task_struct *task)
 {
 	if (bpf_core_field_exists(task->throttled))
-		return BPF_CORE_READ(task, throttled);
+		return task->throttled;
 	if (bpf_core_field_exists(task->se.cfs_rq->throttle_count))
-		return BPF_CORE_READ(task, se.cfs_rq, throttle_count) > 0;
+		return task->se.cfs_rq->throttle_count > 0;
 	return false;
 }
 
@@ -890,7 +906,7 @@ static __always_inline enum state asleep_as(struct task_struct *task, const stru
 		return STATE_LOCKED;
 	if (syscall < 0)
 		return STATE_FAULTS;
-	if (state & TASK_UNINTERRUPTIBLE || BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait))
+	if (state & TASK_UNINTERRUPTIBLE || BPF_CORE_READ_BITFIELD(task, in_iowait))
 		return STATE_WAITS_IO;
 	return STATE_SLEEPS;
 }
@@ -900,7 +916,7 @@ static __always_inline bool is_on_way_out(const struct thread_seen *t, struct ta
 {
 	const struct pt_regs___x86 *regs = (const void *)bpf_task_pt_regs(task);
 
-	return t->passed && t->at.ip == t->passed_ip && BPF_CORE_READ(regs, di) == t->passed;
+	return t->passed && t->at.ip == t->passed_ip && regs->di == t->passed;
 }
 
 /*
@@ -956,13 +972,13 @@ static __always_inline bool finds_futex(struct thread_seen *t, struct task_struc
 					long syscall)
 {
 	const struct pt_regs___x86 *regs = (const void *)bpf_task_pt_regs(task);
-	__u32 second = BPF_CORE_READ(regs, si);
+	__u32 second = regs->si;
 
 	if (syscall == NR_FUTEX_WAKE || (syscall == NR_FUTEX && !is_wait(second)))
 		return false;
-	t->lock = canonical(BPF_CORE_READ(regs, di));
+	t->lock = canonical(regs->di);
 	t->op = syscall == NR_FUTEX ? second & FUTEX_CMD_MASK : FUTEX_WAIT;
-	t->value = syscall == NR_FUTEX ? (__u32)BPF_CORE_READ(regs, dx) : second;
+	t->value = syscall == NR_FUTEX ? (__u32)regs->dx : second;
 	return true;
 }
 
@@ -971,11 +987,11 @@ static __always_inline bool wakes_at(__u64 address)
 {
 	const struct pt_regs___x86 *regs =
 		(const void *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	long syscall = BPF_CORE_READ(regs, orig_ax);
+	long syscall = regs->orig_ax;
 
-	if (syscall != NR_FUTEX_WAKE && !(syscall == NR_FUTEX && is_wake(BPF_CORE_READ(regs, si))))
+	if (syscall != NR_FUTEX_WAKE && !(syscall == NR_FUTEX && is_wake(regs->si)))
 		return false;
-	return BPF_CORE_READ(regs, di) == address || canonical(BPF_CORE_READ(regs, di)) == address;
+	return regs->di == address || canonical(regs->di) == address;
 }
 
 static __always_inline void goes(struct task_struct *task, struct task_struct *next,
@@ -990,11 +1006,11 @@ static __always_inline void goes(struct task_struct *task, struct task_struct *n
 		look_at_locks(t, task->pid, now);
 	place_of(task, &t->at, &syscall);
 	if (preempted || !state) {
-		taken_by(t, next);
 		if (!preempted && syscall == NR_YIELD) {
 			turns(task, t, STATE_YIELDS, now);
 			return;
 		}
+		taken_by(t, next);
 		if (is_on_way_out(t, task) && looks_like_one(t->passed))
 			is_held_up(t, task->pid, now);
 		turns(task, t, is_throttled(task) ? STATE_THROTTLED : STATE_READY, now);
@@ -1015,7 +1031,10 @@ int BPF_PROG(switches, bool preempted, struct task_struct *from, struct task_str
 	struct thread_seen *t;
 	__u64 now;
 
-	running[bpf_get_smp_processor_id() % MOST_CPUS].task = to->pid ? (__u64)to : 0;
+	__u32 cpu = bpf_get_smp_processor_id() % MOST_CPUS;
+
+	running[cpu].task = to->pid ? (__u64)to : 0;
+	running[cpu].ns = 0;
 	if (!ours && !theirs)
 		return 0;
 	now = bpf_ktime_get_ns();
@@ -1037,22 +1056,19 @@ int BPF_PROG(switches, bool preempted, struct task_struct *from, struct task_str
 
 /* At ticks of the timer, for one. */
 SEC("tp_btf/sched_stat_runtime")
-int BPF_PROG(runs, struct task_struct *task)
+int BPF_PROG(runs, struct task_struct *task, __u64 ran_ns)
 {
-	__u32 id = task->pid;
+	__u32 id = task->pid, cpu = bpf_get_smp_processor_id() % MOST_CPUS;
 	struct thread_seen *t;
-	__u64 now;
 
-	if (task->tgid != process || id != (__u32)bpf_get_current_pid_tgid())
+	running[cpu].ns += ran_ns;
+	if (running[cpu].ns < LOOK_NS || task->tgid != process ||
+	    id != (__u32)bpf_get_current_pid_tgid())
 		return 0;
+	running[cpu].ns = 0;
 	t = bpf_map_lookup_elem(&threads, &id);
-	if (!t || t->lock)
-		return 0;
-	now = bpf_ktime_get_ns();
-	if (now - t->since < LOOK_NS || now < t->next_look)
-		return 0;
-	t->next_look = now + LOOK_NS;
-	look_at_locks(t, id, now);
+	if (t && !t->lock)
+		look_at_locks(t, id, bpf_ktime_get_ns());
 	return 0;
 }
 
@@ -1089,7 +1105,7 @@ static __always_inline const struct task_struct *who_has_cpu(const struct task_s
 {
 	if (!bpf_core_field_exists(task->thread_info.cpu))
 		return 0;
-	return (const void *)running[BPF_CORE_READ(task, thread_info.cpu) % MOST_CPUS].task;
+	return (const void *)running[task->thread_info.cpu % MOST_CPUS].task;
 }
 
 static __always_inline void wakes_up(struct task_struct *task)
@@ -1166,7 +1182,8 @@ SEC("tp_btf/sched_process_exit")
 int BPF_PROG(exits, struct task_struct *task)
 {
 	__u32 id = task->pid;
-	__u64 now = bpf_ktime_get_ns(), ns[STATES] = {};
+	__u64 now = bpf_ktime_get_ns();
+	struct times times = {};
 	struct thread_seen *t;
 
 	if (task->tgid != process)
@@ -1179,9 +1196,9 @@ int BPF_PROG(exits, struct task_struct *task)
 		ends_waiting(t, -1, 0);
 	look_at_locks(t, id, now);
 	send_state(task, t, STATES, now);
-	times_of(t, now, ns);
+	times_of(t, now, &times);
 	for (int i = 0; i < STATES; i++)
-		COUNT(ended[i], ns[i]);
+		COUNT(ended[i], times.ns[i]);
 	bpf_map_delete_elem(&threads, &id);
 	comes_back(id);
 	return 0;
@@ -1250,18 +1267,15 @@ static __always_inline void add_suspects(struct sample_record *r)
 {
 	for (int i = 0; i < PLACES; i++) {
 		const struct away *one = &away[i];
-		__u64 apart = one->ip > r->ip ? one->ip - r->ip : r->ip - one->ip;
-		__u32 n = r->n_suspects;
+		__u32 n = r->n_suspects % (SUSPECTS + 1); /* SUSPECTS: all places are taken */
+		__u64 apart = above(one->ip, r->ip) + above(r->ip, one->ip);
+		__u64 is = ~same(one->thread, 0), is_far = ~(__u64)((__s64)(apart - NEAR) >> 63);
 
-		if (!one->thread)
-			continue;
-		r->away++;
-		if (apart < NEAR || n >= SUSPECTS)
-			continue;
 		r->suspects[n].thread = one->thread;
 		r->suspects[n].ip = one->ip;
 		r->suspects[n].state = one->state;
-		r->n_suspects = n + 1;
+		r->away += 1 & is;
+		r->n_suspects += 1 & is & is_far & ~same(n, SUSPECTS);
 	}
 }
 

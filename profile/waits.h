@@ -16,7 +16,7 @@ enum state {
 	STATES
 };
 
-enum { NAME_BYTES = 16, STACK_BYTES = 8192, KERNEL_FRAMES = 24, ABSENCES = 16, SUSPECTS = 4 };
+enum { NAME_BYTES = 16, STACK_BYTES = 8192, KERNEL_FRAMES = 24, ABSENCES = 16, SUSPECTS = 7 };
 enum { STACK_WORDS = 8 }; /* a short function saves no more registers than that */
 enum { WAITED = 8 };	  /* futexes that a thread is remembered to have waited at, a power of 2 */
 
@@ -47,7 +47,6 @@ struct thread_seen {
 	__u64 lock;	 /* that it waits for; 0: none */
 	__u32 op, value; /* with which it does */
 	__u64 wait_began;
-	__u64 next_look;
 	__u64 passed,
 		passed_ip;    /* the lock that it was woken for, and where that call returned to */
 	__u64 passing;	      /* the same, as long as it is kept from going on, since wait_began */
@@ -157,8 +156,8 @@ struct sample_record {
 	struct suspect {
 		__u64 ip;
 		__u32 thread, state;
-	} suspects[SUSPECTS];
-	__u32 n_suspects, away; /* of these, and of all without a CPU */
+	} suspects[SUSPECTS + 1]; /* the last: of none */
+	__u32 n_suspects, away;	  /* of these, and of all without a CPU */
 };
 
 struct counted {

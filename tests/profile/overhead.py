@@ -29,13 +29,15 @@ HERE = Path(__file__).resolve().parent
 STATS = Path("/proc/sys/kernel/bpf_stats_enabled")
 LOOK_S = 0.2
 TICKS = os.sysconf("SC_CLK_TCK")
-# Name, threads, pieces, ns of each, ns of them under the lock.
+# Name; threads, pieces, ns of each, ns of them under the lock, and "yield" for no lock and a sched_yield() each.
 LOADS = (
     ("locks: 2 threads", 2, 15_000_000, 100, 20),
     ("locks: 8 threads", 8, 15_000_000, 100, 20),
     ("waits: 8 threads", 8, 50_000, 10_000, 10_000),
     ("normal: 2 threads", 2, 50_000, 20_000, 20),
     ("normal: 8 threads", 8, 50_000, 20_000, 20),
+    ("yields: 8 threads", 8, 100_000, 20_000, 20, "yield"),
+    ("yields: 4, 1 us", 4, 1_000_000, 1000, 20, "yield"),
 )
 
 

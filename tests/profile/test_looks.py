@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.profile import registers, sampler
+from overlock_tools.profile import family, registers, sampler
 from overlock_tools.profile.places import Places
 from overlock_tools.profile.registers import Reader
 from overlock_tools.profile.sampler import Look
@@ -136,3 +137,30 @@ def test_a_program_of_several_processes(build: Build, tmp_path: Path, by: str) -
     ran = [one["times"]["running"] for one in report["processes"]]
     assert ran == sorted(ran, reverse=True)
     assert "which ran the most:" in done.stderr
+
+
+BUSY_S, MANY = 3, family.MOST + 3
+
+
+def test_of_many_processes_the_busiest_are_watched(tmp_path: Path) -> None:
+    """The verdict says how many were not, and how much CPU time they had."""
+    ended = time.monotonic() + BUSY_S
+    one = f"import time\nwhile time.monotonic() < {ended}: pass"
+    start = (
+        f"import subprocess, sys\nfor p in [subprocess.Popen([sys.executable, '-c', '''{one}'''])"
+    )
+    script = f"{start} for _ in range({MANY})]: p.wait()"
+    file = tmp_path / "report.json"
+    done = subprocess.run(
+        [*command(file, "--by", "looks"), "--", sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=True,
+    )
+    report = json.loads(file.read_text())
+    left = report["children"]
+    assert left > 0
+    assert len(report["processes"]) == MANY - left >= family.MOST
+    assert report["children_ns"] > 0.05e9 * left
+    assert re.search(rf"^ +{left} more process\w* w\w+ not watched, with \d", done.stderr, re.M)

@@ -107,6 +107,7 @@ class Answer:
     seen: Seen
     context: Context
     others: list[Member[Context]]
+    left: dict[int, float]  # CPU seconds of those that were not watched
 
 
 def _answer(
@@ -114,7 +115,7 @@ def _answer(
 ) -> Answer:
     """Meanwhile it is shown, if that is asked for; of one process alone."""
     if options["live"]:
-        return Answer(_shown(watching, context, name, options), context, [])
+        return Answer(_shown(watching, context, name, options), context, [], {})
     by = "looks" if isinstance(watching, agent.Sampling) else options["by"]
     family = Family(context.pid, _sizes(options), by, Context)
 
@@ -126,7 +127,7 @@ def _answer(
         seen = watching.answer(look)
     finally:
         others = family.end()
-    return Answer(seen, context, others)
+    return Answer(seen, context, others, family.left)
 
 
 def _shown(watching: agent.Watching, context: Context, name: str, options: dict[str, Any]) -> Seen:
@@ -151,7 +152,11 @@ def _made(answer: Answer, program: str) -> Report:
         if one.seen
     ]
     unseen = sum(one["children"] for one in (found, *made)) - len(made)
-    return found | {"children": max(0, unseen), "processes": made}
+    return found | {
+        "children": max(len(answer.left), unseen),
+        "children_ns": round(1e9 * sum(answer.left.values())),
+        "processes": made,
+    }
 
 
 def _write(answer: Answer, program: str, options: dict[str, Any]) -> Report:
@@ -164,11 +169,11 @@ def _write(answer: Answer, program: str, options: dict[str, Any]) -> Report:
     if path := options["json_path"]:
         files.write(path, json.dumps(found, indent=1) + "\n")
     if path := options["folded"]:
-        files.write(path, show.folded(show.busiest(found)))
+        files.write(path, show.folded(show.main_process(found)))
     if path := options["html"]:
         from overlock_tools.profile import page
 
-        files.write(path, page.html(show.busiest(found), shlex.join(["overlock", *sys.argv[1:]])))
+        files.write(path, page.html(show.main_process(found), shlex.join(["overlock", *sys.argv[1:]])))
     print(typed(show.whole(found, options["top"])), end="", file=sys.stderr, flush=True)
     return found
 
@@ -181,12 +186,12 @@ def _name(pid: int) -> str:
 
 
 def watched(pid: int, seconds: float) -> Report:
-    """What is seen of a process that runs; of the busiest one, if it starts others."""
+    """What is seen of a process that runs; of the main one, if it starts others."""
     name, context = _name(pid), Context(pid)
     options = {"locks": LOCKS, "timeline": None, "live": False, "by": "auto"}
     watching = agent.watch(pid, seconds, _sizes(options), "auto", is_quiet=True)
     context.look()
-    return show.busiest(_made(_answer(watching, context, name, options), name))
+    return show.main_process(_made(_answer(watching, context, name, options), name))
 
 
 def _watch_running(pid: int, options: dict[str, Any]) -> int:
@@ -224,7 +229,7 @@ def _watch_program(args: tuple[str, ...], options: dict[str, Any]) -> int:
 def _verify(
     found: Report, args: tuple[str, ...], instead: str | None, given: repeated.Input
 ) -> None:
-    trial = verify.run(show.busiest(found), args, instead, given)
+    trial = verify.run(show.main_process(found), args, instead, given)
     if trial:
         print(trial.text(), file=sys.stderr)
     else:

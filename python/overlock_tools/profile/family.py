@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The processes that a program starts, and those that they start: each is watched by itself.
 
-They are found while they run, from some CPU time on: short helpers are counted, not watched.
+They are found while they run, from some CPU time on: short helpers are counted, not watched. Each
+watcher costs every switch of a thread some time, so only the busiest are watched at once.
 """
 
 import contextlib
@@ -20,6 +21,7 @@ from overlock_tools.profile.seen import Seen
 
 WORTH_S = 0.05  # of CPU time
 APART_S = 0.2  # between two looks for new ones
+MOST = 4  # watched at once
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -37,11 +39,13 @@ class Member(Generic[AContext]):
     context: AContext
     watching: agent.Watching | None = None
     seen: Seen | None = None
+    is_over: bool = False
 
     def watch(self, sizes: dict[str, int], by: str) -> None:
         with contextlib.suppress(Fail, OSError):  # it may have ended meanwhile
             self.watching = agent.watch(self.pid, None, sizes, by)
             self.seen = self.watching.answer(self.context.look)
+        self.is_over = True
 
 
 def _descendants(pid: int) -> list[int]:
@@ -72,6 +76,7 @@ class Family(Generic[AContext]):
     ) -> None:
         self.pid, self.sizes, self.by, self.context = pid, sizes, by, context
         self.members: dict[int, Member[AContext]] = {}
+        self.left: dict[int, float] = {}  # CPU seconds, when last seen, of those not watched
         self.threads: list[threading.Thread] = []
         self.looked = 0.0
 
@@ -80,13 +85,17 @@ class Family(Generic[AContext]):
         if now - self.looked < APART_S:
             return
         self.looked = now
-        for pid in _descendants(self.pid):
-            if pid not in self.members and _cpu_s(pid) >= WORTH_S:
-                with contextlib.suppress(OSError):
-                    self._begin(Member(pid, name_of(pid), self.context(pid)))
+        others = [pid for pid in _descendants(self.pid) if pid not in self.members]
+        self.left |= {pid: cpu_s for pid in others if (cpu_s := _cpu_s(pid)) >= WORTH_S}
+        room = MOST - sum(not member.is_over for member in self.members.values())
+        busiest = sorted(self.left.keys() & set(others), key=lambda pid: -self.left[pid])
+        for pid in busiest[:room]:
+            with contextlib.suppress(OSError):
+                self._begin(Member(pid, name_of(pid), self.context(pid)))
 
     def _begin(self, member: Member[AContext]) -> None:
         self.members[member.pid] = member
+        self.left.pop(member.pid, None)
         thread = threading.Thread(target=member.watch, args=(self.sizes, self.by))
         thread.start()
         self.threads.append(thread)

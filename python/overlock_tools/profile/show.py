@@ -81,6 +81,12 @@ def share(part: float, whole: float) -> str:
     return f"{part / whole:.0%}".replace("%", " %") if whole else "0 %"
 
 
+def _ran(report: Report) -> str:
+    """How much of a program was not watched."""
+    ns = report.get("children_ns", 0)
+    return f", with {ns / 1e9:.1f} s of CPU time or more" if ns else ""
+
+
 def _unwatched(report: Report) -> list[str]:
     """Runtimes with locks of their own, and other processes."""
     runtimes = report.get("unwatched", ())
@@ -88,8 +94,8 @@ def _unwatched(report: Report) -> list[str]:
     if n := report["children"]:
         what = f"{n} processes" if n > 1 else "a process"
         said.append(
-            f"Not watched: {what} that {report['program']} started; give --pid or the command of "
-            "one to see it."
+            f"Not watched: {what} that {report['program']} started{_ran(report)}; give --pid or "
+            "the command of one to see it."
         )
     return said
 
@@ -279,30 +285,38 @@ def _process(report: Report) -> list[str]:
     ]
 
 
-def _processes(report: Report, busiest: Report) -> list[str]:
+def _processes(report: Report, main: Report) -> list[str]:
     heads = (f"{'process':>8}", f"{'CPU s':>7}", f"{'spinning':>8}", f"{'lost':>6}")
     lines = [f"{' '.join(heads)}  program, and what costs it the most"]
     for one in (report, *report["processes"]):
         lines += _process(one)
     if n := report["children"]:
         more = "processes were" if n > 1 else "process was"
-        lines.append(f"{n:>8} more {more} too short to be watched")
-    return [*lines, "", f"{busiest['program']}, process {busiest['pid']}, which ran the most:"]
+        why = _ran(report) or ": too short"
+        lines.append(f"{n:>8} more {more} not watched{why}")
+    why = "lost the most" if _has_lost(main) else "ran the most"
+    return [*lines, "", f"{main['program']}, process {main['pid']}, which {why}:"]
 
 
-def busiest(report: Report) -> Report:
-    """Of a program of several processes."""
-    found: Report = max(
-        (report, *report.get("processes", ())), key=lambda one: one["times"].get("running", 0)
-    )
+def _has_lost(report: Report) -> bool:
+    return bool(report["lost_ns"] > advice.LEAST * report["wanted_ns"])
+
+
+def main_process(report: Report) -> Report:
+    """The one that lost the most; where none has lost much, the one that ran the most."""
+
+    def order(one: Report) -> tuple[int, int]:
+        return one["lost_ns"] if _has_lost(one) else 0, one["times"].get("running", 0)
+
+    found: Report = max((report, *report.get("processes", ())), key=order)
     return found
 
 
 def whole(report: Report, top: int = ROWS) -> str:
     if report.get("processes"):
-        most = busiest(report)
-        alone = most | {"processes": [], "children": 0}
-        return "\n".join(_processes(report, most)) + "\n" + whole(alone, top)
+        main = main_process(report)
+        alone = main | {"processes": [], "children": 0, "children_ns": 0}
+        return "\n".join(_processes(report, main)) + "\n" + whole(alone, top)
     parts = [" ".join(sentences(report)), "", times(report)]
     for part in (table(report, top), _kernel(report)):
         if part:
