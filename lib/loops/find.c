@@ -43,7 +43,7 @@ static void *more(void *all, size_t *n, size_t *room, size_t size)
 }
 #define MORE(array) ((__typeof__((array).all))more(&(array).all, &(array).n, &(array).room, sizeof(*(array).all)))
 
-enum { NO_BLOCK = -1, STACK_POINTER = 4 };
+enum { NO_BLOCK = -1, STACK_POINTER = 4, FRAME_POINTER = 5 };
 
 struct block {
 	size_t first, end;	    /* instructions */
@@ -944,13 +944,26 @@ static struct exits exits(const struct ol_finder *f, const struct values *v)
 struct body {
 	uint64_t begin, end;
 	bool loads, stores, updates, calls, relaxes;
+	/* Of the function's own frame: how many accesses, and whether others' memory is stored to, or asked for. */
+	unsigned instructions, in_frame;
+	bool stores_elsewhere, asks_elsewhere;
 };
+
+static bool is_in_frame(const struct ol_instruction *i)
+{
+	return (i->loads || i->stores) && !i->is_atomic && i->address.index == OL_REGISTER_NONE &&
+	       (i->address.base == STACK_POINTER || i->address.base == FRAME_POINTER);
+}
 
 static void take_body(const struct ol_instruction *i, void *context)
 {
 	struct body *b = context;
 	uint64_t end = i->at + i->size;
 
+	b->instructions++;
+	b->in_frame += is_in_frame(i);
+	b->stores_elsewhere |= i->stores && !i->is_atomic && !is_in_frame(i);
+	b->asks_elsewhere |= (i->loads && !is_in_frame(i)) || i->does == OL_DOES_CALL;
 	b->begin = i->at < b->begin ? i->at : b->begin;
 	b->end = end > b->end ? end : b->end;
 	b->loads |= i->loads;
@@ -958,6 +971,23 @@ static void take_body(const struct ol_instruction *i, void *context)
 	b->updates |= i->stores && i->is_atomic;
 	b->calls |= i->does == OL_DOES_CALL || i->does == OL_DOES_SYSCALL;
 	b->relaxes |= i->does == OL_DOES_RELAX;
+}
+
+#define KEPT_BY_CALLEES 0xf000u /* r12 to r15: code that has too few other registers uses them first */
+
+/*
+ * As compilers leave it that do not optimize: it stores in its own frame alone, where all variables are, however many
+ * registers are free. What asks for nothing from elsewhere waits for nobody.
+ */
+static bool is_unoptimized(const struct ol_finder *f, const struct body *b)
+{
+	if (b->stores_elsewhere || !b->asks_elsewhere || 4 * b->in_frame < b->instructions)
+		return false;
+	for (size_t n = 0; n < f->instructions.n; n++)
+		if ((f->instructions.all[n].reads | f->instructions.all[n].writes) &
+		    KEPT_BY_CALLEES)
+			return false;
+	return true;
 }
 
 /* It may be one round of a wait, whose look is elsewhere. */
@@ -1438,6 +1468,26 @@ static bool comes_from_update(const struct ol_finder *f, uint8_t reg)
 	return false;
 }
 
+/* Of which nothing else is known. */
+static void tell_unoptimized(const struct ol_finder *f, const struct body *b, ol_loop_found *found,
+			     void *context)
+{
+	const struct ol_loop loop = {
+		.function = f->function.begin,
+		.begin = b->begin,
+		.end = b->end,
+		.kind = OL_LOOP_UNOPTIMIZED,
+		.relaxes = b->relaxes,
+		.counter = OL_REGISTER_NONE,
+		.bound = OL_REGISTER_NONE,
+		.bound_is = OL_NO_BOUND,
+		.value = OL_REGISTER_NONE,
+		.refused = "its code is not optimized",
+	};
+
+	found(&loop, context);
+}
+
 static void look_at(struct ol_finder *f, ol_loop_found *found, void *context)
 {
 	struct values v = values(f);
@@ -1447,8 +1497,13 @@ static void look_at(struct ol_finder *f, ol_loop_found *found, void *context)
 	struct ol_loop loop;
 
 	for_each(f, take_body, &b);
+	if (b.stores) {
+		if (!f->only_patched && is_unoptimized(f, &b))
+			tell_unoptimized(f, &b, found, context);
+		return;
+	}
 	/* If an update is made from what the last one found, the loop does not wait: it tries again. */
-	if (b.stores || !(b.loads || delays(&b)) || e.by_table ||
+	if (!(b.loads || delays(&b)) || e.by_table ||
 	    (b.updates && between && of_registers(&v, between) != COUNTER))
 		return;
 	between &= ~from_words(&v, between);

@@ -3,13 +3,14 @@
 
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from overlock_tools.core.system import native
 from overlock_tools.core.system.reading import Count
-from overlock_tools.profile import kinds, loops, naming, spins
+from overlock_tools.profile import doubts, kinds, loops, naming, spins
 from overlock_tools.profile.seen import DWARF, Code, Sample, Suspect
 from tests.profile.test_report import made
 
@@ -143,6 +144,23 @@ apart_works:    addl $3, %eax
                 ret
 apart_waits:    pause
                 jmp apart""",
+    # As a compiler leaves it that does not optimize; and a wait that calls something.
+    "unoptimized": """
+unoptimized:    pushq %rbp
+                movq %rsp, %rbp
+                movq %rdi, -24(%rbp)
+unoptimized_in: movq -24(%rbp), %rax
+                movl (%rax), %eax
+                movl %eax, -4(%rbp)
+                cmpl $0, -4(%rbp)
+                jne unoptimized_in
+                popq %rbp
+                ret""",
+    "asks_another": """
+asks_another:   call main
+                cmpl $0, word(%rip)
+                jne asks_another
+                ret""",
 }
 WITH_TABLE = ".globl {0}\n.type {0}, @function\n.cfi_startproc\n{1}\n.cfi_endproc\n"
 NO_STACK = ".section .note.GNU-stack\n"
@@ -335,7 +353,25 @@ def test_the_finder_knows_the_kinds() -> None:
     """Of the list, which has them once."""
     text = (native.checkout() or Path()) / "lib/loops/kinds.def"
     known = set(re.findall(r'^OL_LOOP_KIND\(\w+, "([^"]+)"', text.read_text(), re.MULTILINE))
-    assert {*loops.KINDS, loops.WORKS} < known
+    assert {*loops.KINDS, loops.WORKS, *doubts.UNJUDGED} == known
+
+
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [("unoptimized_in", "compiled without optimization"), ("asks_another", "call functions")],
+)
+def test_a_loop_that_may_work_is_a_doubt(
+    code: tuple[str, dict[str, int]], label: str, words: str
+) -> None:
+    """Only where much was seen in it."""
+    path, labels = code
+    kept = [{"thread": 1, "registers": [0] * len(DWARF), "away": 0, "suspects": []}]
+    for n, said in ((50, True), (4, False)):
+        one = {"ip": labels[label], "frame": [0, labels[label]], "seen": n, "kept": kept}
+        seen = made(samples=100, times={"running": 10**9}, modules=[path], code=[one])
+        seen = replace(seen, sampled_cpus=Count(2), hertz=Count(100))
+        found = "; ".join(doubts.of(seen, [], naming.of(seen), 10**9))
+        assert (words in found) == said
 
 
 LOOP = (0x100, 0x110)

@@ -173,7 +173,9 @@ def _write(answer: Answer, program: str, options: dict[str, Any]) -> Report:
     if path := options["html"]:
         from overlock_tools.profile import page
 
-        files.write(path, page.html(show.main_process(found), shlex.join(["overlock", *sys.argv[1:]])))
+        files.write(
+            path, page.html(show.main_process(found), shlex.join(["overlock", *sys.argv[1:]]))
+        )
     print(typed(show.whole(found, options["top"])), end="", file=sys.stderr, flush=True)
     return found
 

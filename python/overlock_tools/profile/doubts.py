@@ -14,6 +14,11 @@ AWAKE = 0.95  # of its time: it never sleeps
 LEAST_NS = 100_000_000  # of a thread's time; of less nothing can be said
 ENOUGH_LOOKS = 20
 LEAST_THREADS = 0.1  # that are told in numbers
+# Loops of lib/loops/kinds.def that may work: a function, or a variable, may be of use to others.
+UNJUDGED = {
+    "wait with calls": "in loops that wait for a word and call functions meanwhile",
+    "unoptimized": "in loops compiled without optimization (with -O1 they can be judged)",
+}
 SLEEPS = ("lock", "io", "fault", "asleep")
 
 
@@ -44,8 +49,14 @@ def _of_samples(seen: Seen, names: Names) -> list[str]:
     if not native.has(loops.FINDER):
         return [f"{loops.FINDER} is not built, so it may spin"]
     nowhere = sum(code.seen for code in seen.code if not names.path((code.frame[0], 0)))
-    return _part(nowhere, seen, "in no file, as code is that is made at run time") + _part(
-        spins.unread(seen, names), seen, "in functions that cannot be told apart"
+    return (
+        _part(nowhere, seen, "in no file, as code is that is made at run time")
+        + _part(spins.unread(seen, names), seen, "in functions that cannot be told apart")
+        + [
+            doubt
+            for kind, where in UNJUDGED.items()
+            for doubt in _part(spins.in_others(seen, names, kind), seen, where)
+        ]
     )
 
 

@@ -86,6 +86,7 @@ class Instruction:
     loop: Loop | None = None
     relaxes: bool = False  # its function does, in no loop: who called it spins
     is_call: bool = False
+    other: str = ""  # the kind of the loop that it is in, if that may work
 
 
 def _word(found: dict[str, Any] | None) -> Word | None:
@@ -105,7 +106,8 @@ def _instruction(answer: dict[str, Any], near: int) -> Instruction:
     around.sort(key=lambda loop: loop["end"] - loop["begin"])
     waits = [loop for loop in around if _waits(loop)]
     found = _loop(answer["object"], waits, around) if waits else None
-    return Instruction(True, found, near in answer["relaxing"], near in answer["calls"])
+    other = around[0]["kind"] if around and not waits else ""
+    return Instruction(True, found, near in answer["relaxing"], near in answer["calls"], other)
 
 
 def _loop(name: str, waits: list[dict[str, Any]], around: list[dict[str, Any]]) -> Loop:

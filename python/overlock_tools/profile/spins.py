@@ -47,6 +47,11 @@ def unread(seen: Seen, names: Names) -> int:
     return sum(code.seen for code, at in _often_seen(seen, names) if not at.is_read)
 
 
+def in_others(seen: Seen, names: Names, kind: str) -> int:
+    """Samples in loops of that kind, which may work."""
+    return sum(code.seen for code, at in _often_seen(seen, names) if at.other == kind)
+
+
 @dataclass
 class Spin:
     """What was seen of those who wait at one word."""

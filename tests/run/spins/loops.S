@@ -304,7 +304,52 @@
 	ret
 	end	looks_at_its_own_frame
 
+/* As a compiler leaves it that does not optimize. */
+	begin	keeps_variables_in_its_frame
+	push	%rbp
+	mov	%rsp, %rbp
+	mov	%rdi, -24(%rbp)
+	movl	$0, -4(%rbp)
+1:	mov	-24(%rbp), %rax
+	mov	(%rax), %eax
+	mov	%eax, -8(%rbp)
+	cmpl	$0, -8(%rbp)
+	jne	1b
+	pop	%rbp
+	ret
+	end	keeps_variables_in_its_frame
+
 /* None of these waits. */
+	begin	has_too_few_registers
+	mov	%r12, -16(%rsp)
+1:	mov	-24(%rsp), %rax
+	mov	(%rax), %eax
+	mov	%eax, -8(%rsp)
+	cmpl	$0, -8(%rsp)
+	jne	1b
+	mov	-16(%rsp), %r12
+	ret
+	end	has_too_few_registers
+
+	begin	counts_in_its_frame
+1:	mov	-8(%rsp), %rax
+	inc	%rax
+	mov	%rax, -8(%rsp)
+	cmp	$100, %rax
+	jne	1b
+	ret
+	end	counts_in_its_frame
+
+	begin	stores_elsewhere
+1:	mov	-24(%rsp), %rax
+	mov	(%rax), %eax
+	mov	%eax, -8(%rsp)
+	mov	%eax, (%rdi)
+	cmpl	$0, -8(%rsp)
+	jne	1b
+	ret
+	end	stores_elsewhere
+
 	begin	length
 	xor	%eax, %eax
 1:	cmpb	$0, (%rdi,%rax)

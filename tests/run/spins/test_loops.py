@@ -48,6 +48,10 @@ KINDS = {
     "is_part_of_work_and_falls": [("wait", "a round of it ends without a jump")],
     "looks_at_word_after_word": [("wait with work", "")],
     "looks_at_its_own_frame": [("wait with work", "")],
+    "keeps_variables_in_its_frame": [("unoptimized", "its code is not optimized")],
+    "has_too_few_registers": [],
+    "counts_in_its_frame": [],
+    "stores_elsewhere": [],
     "length": [],
     "walks": [],
     "walks_two_by_two": [],
@@ -80,8 +84,8 @@ def found(finder: Path, library: Path) -> dict[str, list[tuple[str, str]]]:
     kinds: dict[str, list[tuple[str, str]]] = {name: [] for name in KINDS}
     (file,) = said(finder, library)
     for loop in file.get("loops", []):
-        (name,) = [name for name, at in places.items() if at == loop["function"]]
-        kinds[name].append((loop["kind"], loop["refused"]))
+        name = next((name for name, at in places.items() if at == loop["function"]), "none")
+        kinds.setdefault(name, []).append((loop["kind"], loop["refused"]))
     return kinds
 
 
@@ -158,7 +162,15 @@ MUTANTS = {
         "after |= f->blocks.all[b->next].live;",
         "",
     ),
-    "stores are no matter": ("find.c", "if (b.stores || !(b.loads", "if (!(b.loads"),
+    "stores are no matter": ("find.c", "if (b.stores)", "if (false)"),
+    "all code is optimized": (
+        "find.c",
+        "if (!f->only_patched && is_unoptimized(f, &b))",
+        "if (false)",
+    ),
+    "the frame is another's": ("find.c", "|| !b->asks_elsewhere", ""),
+    "no code is optimized": ("find.c", "& KEPT_BY_CALLEES", "& 0"),
+    "all is in the frame": ("find.c", "!i->is_atomic && !is_in_frame(i)", "false"),
     "loads are no matter": ("find.c", "!(b.loads || delays(&b))", "false"),
     "delays are no matter": ("find.c", "return b->relaxes && !b->loads", "return false"),
     "delays need no pause": ("find.c", "return b->relaxes && !b->loads", "return !b->loads"),
