@@ -16,6 +16,9 @@ LIBRARY = "liboverlock-run-fit.so"
 AUTO = "auto"
 # Runtimes that make their system calls themselves, and the variables that they heed.
 VARIABLES = {"Go": "GOMAXPROCS"}
+INSTEAD = (
+    "--fit cannot reach it; give it a CPU mask (taskset -c), or fewer threads by its own options"
+)
 GO = b"\xff Go buildinf:"  # before what the linker writes of a program's build
 
 
@@ -63,6 +66,8 @@ def variables(words: str) -> dict[str, str]:
 
 def tell(words: str, ours: Mapping[str, str]) -> None:
     """On standard error, before the program starts."""
+    if "LD_PRELOAD" not in ours:
+        say("--fit: the program is statically linked: only its runtime's variable is set")
     n, why = cpus(words)
     online = os.cpu_count() or n
     told = f"--fit: the program is told {n} CPU{'s' if n > 1 else ''} of {online}: {why}"

@@ -222,10 +222,11 @@ def _beside_locks(options: dict[str, Any]) -> tuple[list[Path], dict[str, str]]:
 def _prepared(libraries: list[Path], program: str, options: dict[str, Any]) -> interpose.Prepared:
     try:
         return interpose.prepare(":".join(map(str, libraries)), program)
-    except Fail:
-        alone = fit.asked(options) and libraries == [fit.library()]
-        if not alone or not fit.heeds_variables(program):
+    except Fail as error:
+        if not fit.asked(options):
             raise
+        if libraries != [fit.library()] or not fit.heeds_variables(program):
+            raise Fail(f"{error.message}; {fit.INSTEAD}", error.code) from error
         return interpose.prepare()._replace(program=fit.found(program))
 
 
