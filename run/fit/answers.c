@@ -88,10 +88,7 @@ int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set)
 /* Arrays for as many CPUs as the program was told have a place for each. */
 static unsigned within(unsigned cpu)
 {
-	long said = BEHIND(sysconf)(_SC_NPROCESSORS_ONLN);
-	unsigned cpus = ol_fit_cpus();
-
-	return said > 0 && cpus < (unsigned)said ? cpu % cpus : cpu;
+	return cpu % ol_fit_cpus_lately();
 }
 
 int sched_getcpu(void)

@@ -23,7 +23,9 @@ enum { MASK_BYTES = 1024 }; /* of 8192 CPUs, more than the kernel has */
  */
 static struct {
 	uint32_t looking, quota; /* CPUs, rounded up; 0: none is known */
-	uint64_t next_look;
+	uint64_t next_look, lately_until;
+	uint32_t lately; /* what was told last */
+	uint32_t asked;	 /* and 1; 0: it was not read yet */
 	uint32_t
 		pinned; /* what the process might use before it gave a thread a mask; 0: it has not */
 	struct ol_cgroup group;
@@ -69,13 +71,29 @@ static uint32_t quota(void)
 	return ol_load_relaxed(&seen.quota);
 }
 
-/* 0: it is not told. */
-static uint32_t asked(void)
+#define AS_IT_IS (UINT32_MAX - 1)
+
+/* 0: as many as it may use. */
+static uint32_t told_by_user(void)
 {
-	const char *text = getenv("OVERLOCK_FIT");
+	const char *text = getenv("OVERLOCK_FIT"), *off = getenv("OVERLOCK_DISABLE");
 	uint64_t n;
 
-	return text && ol_cgroup_number(text, &n) && n < UINT32_MAX ? (uint32_t)n : 0;
+	if (!text || (off && *off && strcmp(off, "0") != 0))
+		return AS_IT_IS;
+	return ol_cgroup_number(text, &n) && n < AS_IT_IS ? (uint32_t)n : 0;
+}
+
+/* Read once: the environment is long, and sched_getcpu() is called often. */
+static uint32_t asked(void)
+{
+	uint32_t known = ol_load_relaxed(&seen.asked);
+
+	if (!known) {
+		known = told_by_user() + 1;
+		ol_store_relaxed(&seen.asked, known);
+	}
+	return known - 1;
 }
 
 static unsigned count(const unsigned char *mask, size_t bytes)
@@ -114,7 +132,20 @@ unsigned ol_fit_cpus(void)
 {
 	uint32_t pinned = ol_load_relaxed(&seen.pinned);
 
+	if (asked() == AS_IT_IS)
+		return UINT_MAX;
 	return least_of(least_of(pinned ? pinned : in_mask(), quota()), asked());
+}
+
+unsigned ol_fit_cpus_lately(void)
+{
+	uint64_t now = now_ns();
+
+	if (now >= ol_load_relaxed(&seen.lately_until)) {
+		ol_store_relaxed(&seen.lately, ol_fit_cpus());
+		ol_store_relaxed(&seen.lately_until, now + LOOK_NS);
+	}
+	return ol_load_relaxed(&seen.lately);
 }
 
 void ol_fit_pins(void)
@@ -125,14 +156,13 @@ void ol_fit_pins(void)
 
 static void keep_first(unsigned char *mask, size_t bytes, unsigned n)
 {
-	for (size_t k = 0; k < bytes; k++)
-		for (unsigned bit = 0; bit < CHAR_BIT; bit++) {
-			unsigned one = mask[k] >> bit & 1;
+	for (size_t k = 0; k < bytes; k++) {
+		unsigned here = (unsigned)__builtin_popcount(mask[k]);
 
-			if (one && !n)
-				mask[k] &= (unsigned char)~(1u << bit);
-			n -= one && n;
-		}
+		for (; here > n; here--) /* without its highest bit */
+			mask[k] &= (unsigned char)~(1u << (31 - __builtin_clz(mask[k])));
+		n -= here;
+	}
 }
 
 void ol_fit_cut(void *mask, size_t bytes)
@@ -142,7 +172,7 @@ void ol_fit_cut(void *mask, size_t bytes)
 
 size_t ol_fit_told(unsigned char *mask, size_t bytes)
 {
-	size_t got = process_mask(mask, bytes);
+	size_t got = asked() == AS_IT_IS ? 0 : process_mask(mask, bytes);
 
 	ol_fit_cut(mask, got);
 	return got;

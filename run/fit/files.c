@@ -93,8 +93,8 @@ static bool keeps_stanza(const char *line, const struct copying *c)
 static bool keeps_row(const char *line, const struct copying *c)
 {
 	unsigned cpu;
-	bool is_one = !strncmp(line, "cpu", 3) && line[3] != ' ' &&
-		      sscanf(line, "cpu%u", &cpu) == 1;
+	bool is_one =
+		!strncmp(line, "cpu", 3) && line[3] != ' ' && sscanf(line, "cpu%u", &cpu) == 1;
 
 	return !is_one || is_told(c->told, cpu);
 }

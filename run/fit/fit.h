@@ -11,8 +11,14 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* How many CPUs the process may use at once: the least of its mask, its quotas, rounded up, and --fit=N. At least 1. */
+/*
+ * How many CPUs the process may use at once: the least of its mask, its quotas, rounded up, and --fit=N. At least 1;
+ * UINT_MAX: nothing is to be changed.
+ */
 unsigned ol_fit_cpus(void);
+
+/* The same, a second old at the most: for who asks all the time. */
+unsigned ol_fit_cpus_lately(void);
 
 /* Only the first CPUs of a mask of so many bytes stay in it, as many as the process may use. */
 void ol_fit_cut(void *mask, size_t bytes);
@@ -20,7 +26,7 @@ void ol_fit_cut(void *mask, size_t bytes);
 /* The program is about to give a thread a mask: what it says of that thread tells no longer what the process may use. */
 void ol_fit_pins(void);
 
-/* The CPUs that the process is told, as bytes of a mask; how many bytes. */
+/* The CPUs that the process is told, as bytes of a mask; how many bytes, 0: as they are. */
 size_t ol_fit_told(unsigned char *mask, size_t bytes);
 
 /* What the kernel itself says: bytes of the mask, or below 0. */

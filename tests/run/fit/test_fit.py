@@ -182,6 +182,14 @@ def test_children_and_scripts_are_told(asks: Path) -> None:
 
 
 @several
+def test_it_can_be_disabled(asks: Path) -> None:
+    done = overlock("--fit=1", "--", asks, OVERLOCK_DISABLE="1")
+    plain = subprocess.run([asks], capture_output=True, text=True, check=True).stdout
+    assert told(done.stdout) == told(plain)
+    assert kept(done.stdout) == kept(plain)
+
+
+@several
 def test_it_composes(asks: Path) -> None:
     """With waiting loops and with a lock; without one the program keeps its own."""
     script = f'"{asks}"; echo "$LD_PRELOAD" >&2'
@@ -242,7 +250,11 @@ MUTANTS = {
     "rounds down": ("cpus.c", "(quota + period - 1) / period", "quota / period"),
     "the number is no matter": ("cpus.c", "quota()), asked())", "quota()), 0u)"),
     "is never pinned": ("cpus.c", "ol_store_relaxed(&seen.pinned, in_mask())", "(void)0"),
-    "never looks again": ("cpus.c", "now + LOOK_NS", "UINT64_MAX"),
+    "never looks again": (
+        "cpus.c",
+        "&seen.next_look, now + LOOK_NS",
+        "&seen.next_look, UINT64_MAX",
+    ),
     "other processes are its own": (
         "answers.c",
         "!id || !syscall(SYS_tgkill",
@@ -255,7 +267,7 @@ MUTANTS = {
     ),
     "all rows are a CPU's": ("files.c", "line[3] != ' '", "true"),
     "all stanzas stay": ("files.c", "is_told(c->told, cpu) : c->keeps", "true : c->keeps"),
-    "the CPU's number stays": ("answers.c", "? cpu % cpus : cpu", "? cpu : cpu"),
+    "the CPU's number stays": ("answers.c", "cpu % ol_fit_cpus_lately()", "cpu"),
 }
 
 
@@ -273,7 +285,7 @@ def built(folder: Path, source: str = "", old: str = "", new: str = "") -> Path:
 
 
 def is_right(library: Path, asks: Path) -> bool:
-    env = os.environ | {"LD_PRELOAD": str(library)}
+    env = os.environ | {"LD_PRELOAD": str(library), "OVERLOCK_FIT": fit.AUTO}
 
     def said(*words: str, **more: str) -> str:
         command = [*words[1:], str(asks), *words[:1]]
