@@ -3,9 +3,9 @@
 """Measures programs that count the CPUs, natively and under `overlock run --fit`, below CPU quotas.
 
 Each program starts as many threads as it counts by itself, or as `nproc` tells who starts it. In
-turns, natively and under --fit, it works in a control group of its own with a quota, or without. What
-it did is written into docs/measured/fit.json after each program and quota, so Ctrl-C loses the
-one at work. Needs root, and the programs: `overlock apps install NAME`.
+turns, natively and under --fit, it works in a control group of its own with a quota, or without.
+What it did is written into docs/measured/fit.json after each program and quota, so Ctrl-C loses
+the one at work. Needs root, and the programs: `overlock apps install NAME`.
 """
 
 import argparse

@@ -23,8 +23,10 @@ SLOW_CLOCK_NS = 200
 LONG_SLICE_NS = 3_000_000
 
 THROTTLED_ADVICE = (
+    "free, if it counts the CPUs by itself: overlock run --fit -- PROGRAM, which is told how many "
+    "its quota pays for",
     "raise the quota to what the threads want at their peak, or start no more threads than it pays "
-    "for (GOMAXPROCS, OMP_NUM_THREADS, pool sizes: many runtimes count the CPUs, not the quota)",
+    "for (GOMAXPROCS, OMP_NUM_THREADS, pool sizes)",
     *say("quota"),
 )
 
