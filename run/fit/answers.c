@@ -74,15 +74,18 @@ int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *set)
 
 int sched_setaffinity(pid_t id, size_t size, const cpu_set_t *set)
 {
+	struct ol_fit_mask given = { set, size };
+
 	if (is_own_thread(id))
-		ol_fit_pins();
-	return BEHIND(sched_setaffinity)(id, size, set);
+		given = ol_fit_pins(set, size);
+	return BEHIND(sched_setaffinity)(id, given.n, given.bytes);
 }
 
 int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set)
 {
-	ol_fit_pins();
-	return BEHIND(pthread_setaffinity_np)(thread, size, set);
+	const struct ol_fit_mask given = ol_fit_pins(set, size);
+
+	return BEHIND(pthread_setaffinity_np)(thread, given.n, given.bytes);
 }
 
 /* Arrays for as many CPUs as the program was told have a place for each. */
@@ -122,8 +125,12 @@ long syscall(long number, ...)
 	for (unsigned k = 0; k < 6; k++)
 		a[k] = va_arg(list, long);
 	va_end(list);
-	if (number == SYS_sched_setaffinity && is_own_thread((pid_t)a[0]))
-		ol_fit_pins();
+	if (number == SYS_sched_setaffinity && a[2] && is_own_thread((pid_t)a[0])) {
+		const struct ol_fit_mask given = ol_fit_pins((void *)a[2], (size_t)a[1]);
+
+		a[1] = (long)given.n;
+		a[2] = (long)given.bytes;
+	}
 	said = BEHIND(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (number == SYS_sched_getaffinity && said > 0 && is_own_thread((pid_t)a[0]))
 		ol_fit_cut((void *)a[2], (size_t)said);

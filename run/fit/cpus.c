@@ -28,6 +28,8 @@ static struct {
 	uint32_t asked;	 /* and 1; 0: it was not read yet */
 	uint32_t
 		pinned; /* what the process might use before it gave a thread a mask; 0: it has not */
+	unsigned char whole[MASK_BYTES]; /* the process's mask, before that */
+	size_t whole_bytes;
 	struct ol_cgroup group;
 } seen;
 
@@ -148,12 +150,6 @@ unsigned ol_fit_cpus_lately(void)
 	return ol_load_relaxed(&seen.lately);
 }
 
-void ol_fit_pins(void)
-{
-	if (!ol_load_relaxed(&seen.pinned))
-		ol_store_relaxed(&seen.pinned, in_mask());
-}
-
 static void keep_first(unsigned char *mask, size_t bytes, unsigned n)
 {
 	for (size_t k = 0; k < bytes; k++) {
@@ -163,6 +159,33 @@ static void keep_first(unsigned char *mask, size_t bytes, unsigned n)
 			mask[k] &= (unsigned char)~(1u << (31 - __builtin_clz(mask[k])));
 		n -= here;
 	}
+}
+
+/* Bytes that one of them lacks are 0. */
+static bool are_equal(const unsigned char *a, size_t a_bytes, const unsigned char *b,
+		      size_t b_bytes)
+{
+	for (size_t k = 0; k < a_bytes || k < b_bytes; k++)
+		if ((k < a_bytes ? a[k] : 0) != (k < b_bytes ? b[k] : 0))
+			return false;
+	return true;
+}
+
+/* Several that do so first find the same. */
+struct ol_fit_mask ol_fit_pins(const void *mask, size_t bytes)
+{
+	const struct ol_fit_mask given = { mask, bytes };
+	unsigned char told[MASK_BYTES];
+
+	if (!ol_load_relaxed(&seen.pinned)) {
+		seen.whole_bytes = process_mask(seen.whole, sizeof(seen.whole));
+		ol_store_relaxed(&seen.pinned, in_mask());
+	}
+	memcpy(told, seen.whole, seen.whole_bytes);
+	keep_first(told, seen.whole_bytes, ol_fit_cpus());
+	return mask && seen.whole_bytes && are_equal(told, seen.whole_bytes, mask, bytes)
+		       ? (struct ol_fit_mask){ seen.whole, seen.whole_bytes }
+		       : given;
 }
 
 void ol_fit_cut(void *mask, size_t bytes)

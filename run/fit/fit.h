@@ -23,8 +23,16 @@ unsigned ol_fit_cpus_lately(void);
 /* Only the first CPUs of a mask of so many bytes stay in it, as many as the process may use. */
 void ol_fit_cut(void *mask, size_t bytes);
 
-/* The program is about to give a thread a mask: what it says of that thread tells no longer what the process may use. */
-void ol_fit_pins(void);
+struct ol_fit_mask {
+	const void *bytes;
+	size_t n;
+};
+
+/*
+ * The program is about to give a thread that mask; returns which it gets. One that was told as the process's own is
+ * given back, by who saved it, or by LLVM's OpenMP to each of its threads: it means all CPUs that the process has.
+ */
+struct ol_fit_mask ol_fit_pins(const void *mask, size_t bytes);
 
 /* The CPUs that the process is told, as bytes of a mask; how many bytes, 0: as they are. */
 size_t ol_fit_told(unsigned char *mask, size_t bytes);

@@ -165,6 +165,18 @@ def test_a_thread_s_own_mask_does_not_count(asks: Path) -> None:
     assert said == {"sysconf": len(CPUS), "affinity": 1}
 
 
+def allowed() -> str:
+    text = Path("/proc/self/status").read_text()
+    return next(line for line in text.splitlines() if line.startswith("Cpus_allowed_list"))
+
+
+@several
+@pytest.mark.parametrize("how", [(), ("pthread",), ("call",)])
+def test_a_mask_that_is_given_back_is_the_whole_one(asks: Path, how: tuple[str, ...]) -> None:
+    """LLVM's OpenMP gives what it was told to each of its threads: that binds them to nothing."""
+    assert overlock("--fit=1", "--", asks, "restores", *how).stdout.strip() == allowed()
+
+
 @several
 @pytest.mark.parametrize("how", ["alarmed", "threads"])
 def test_who_asks_is_interrupted_or_not_alone(asks: Path, how: str) -> None:
@@ -250,6 +262,11 @@ MUTANTS = {
     "rounds down": ("cpus.c", "(quota + period - 1) / period", "quota / period"),
     "the number is no matter": ("cpus.c", "quota()), asked())", "quota()), 0u)"),
     "is never pinned": ("cpus.c", "ol_store_relaxed(&seen.pinned, in_mask())", "(void)0"),
+    "binds who restores": (
+        "cpus.c",
+        "return seen.whole_bytes && are_equal",
+        "return false && are_equal",
+    ),
     "never looks again": (
         "cpus.c",
         "&seen.next_look, now + LOOK_NS",
@@ -299,6 +316,8 @@ def is_right(library: Path, asks: Path) -> bool:
     if told(one) != {1} or kept(one) != kept(plain) or numbers(one)["+greatest"]:
         return False
     if numbers(said("pins")) != {"sysconf": len(CPUS), "affinity": 1}:
+        return False
+    if said("restores", OVERLOCK_FIT="1").strip() != allowed():
         return False
     if told(said("", "taskset", "-c", str(CPUS[-1]))) != {1}:
         return False
