@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """How the runtimes that a program has loaded count CPUs.
 
-Measured: docs/results/cpu_counts.md has each with its versions, and `tools/cpu_counts.py` asks them.
+Measured: docs/results/cpu_counts.md has each with its versions; `tools/cpu_counts.py` asks them.
 """
 
 import re
