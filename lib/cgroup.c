@@ -113,17 +113,16 @@ static const char *path_in(char *line, const char *controller)
 	return path;
 }
 
-static bool own_path(const char *controller, char path[PATH_MAX])
+static bool own_path(struct ol_cgroup *g, const char *controller)
 {
-	char line[PATH_MAX + 256];
 	struct lines lines = { .fd = ol_bare_open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC, 0) };
 	const char *found = 0;
 
-	while (lines.fd >= 0 && !found && next_line(&lines, line, sizeof(line)))
-		found = path_in(line, controller);
+	while (lines.fd >= 0 && !found && next_line(&lines, g->line, sizeof(g->line)))
+		found = path_in(g->line, controller);
 	if (lines.fd >= 0)
 		ol_bare_close(lines.fd);
-	return found && snprintf(path, PATH_MAX, "%s", found) < PATH_MAX;
+	return found && snprintf(g->path, PATH_MAX, "%s", found) < PATH_MAX;
 }
 
 static bool is_mount_of(const char *line, const char *controller)
@@ -136,54 +135,55 @@ static bool is_mount_of(const char *line, const char *controller)
 			  : !strncmp(kind, " - cgroup2 ", 11);
 }
 
-/* Where the hierarchy of that controller is mounted, and below which of its groups. */
-static bool mount_of(const char *controller, char root[PATH_MAX], char point[PATH_MAX])
+/* Where the hierarchy of that controller is mounted, in `folder`, and below which of its groups. */
+static bool mount_of(struct ol_cgroup *g, const char *controller)
 {
-	char line[2 * PATH_MAX];
 	struct lines lines = { .fd = ol_bare_open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC,
 						  0) };
 	bool found = false;
 
-	while (lines.fd >= 0 && !found && next_line(&lines, line, sizeof(line)))
-		found = is_mount_of(line, controller) && word_of(line, 3, root) &&
-			word_of(line, 4, point);
+	while (lines.fd >= 0 && !found && next_line(&lines, g->line, sizeof(g->line)))
+		found = is_mount_of(g->line, controller) && word_of(g->line, 3, g->root) &&
+			word_of(g->line, 4, g->folder);
 	if (lines.fd >= 0)
 		ol_bare_close(lines.fd);
 	return found;
+}
+
+/* As the kernel names a group that is not below the one that is seen. */
+static bool has_parent_parts(const char *path)
+{
+	for (; (path = strstr(path, "/..")); path += 3)
+		if (!path[3] || path[3] == '/')
+			return true;
+	return false;
 }
 
 const char *ol_cgroup_below(const char *path, const char *root)
 {
 	size_t n = strcmp(root, "/") != 0 ? strlen(root) : 0;
 
-	if (strncmp(path, root, n) != 0 || (path[n] && path[n] != '/') || strstr(path, "/.."))
+	if (strncmp(path, root, n) != 0 || (path[n] && path[n] != '/') || has_parent_parts(path))
 		return "";
 	return path[n] && path[n + 1] ? path + n : "";
 }
 
-/* The folder of our group there, and how long its mount's name is; 0: there is none. */
-static size_t find_folder(const char *controller, char folder[PATH_MAX])
+bool ol_cgroup_find_in(struct ol_cgroup *g, const char *controller)
 {
-	char path[PATH_MAX], root[PATH_MAX], point[PATH_MAX];
+	const char *below;
 
-	if (!own_path(controller, path) || !mount_of(controller, root, point) ||
-	    snprintf(folder, PATH_MAX, "%s%s", point, ol_cgroup_below(path, root)) >= PATH_MAX)
-		return 0;
-	return strlen(point);
-}
-
-bool ol_cgroup_folder(const char *controller, char folder[PATH_MAX])
-{
-	return find_folder(controller, folder) > 0;
+	if (!own_path(g, controller) || !mount_of(g, controller))
+		return false;
+	g->top = strlen(g->folder);
+	below = ol_cgroup_below(g->path, g->root);
+	return snprintf(g->folder + g->top, PATH_MAX - g->top, "%s", below) <
+	       (int)(PATH_MAX - g->top);
 }
 
 bool ol_cgroup_find(struct ol_cgroup *g)
 {
-	g->top = find_folder("cpu", g->folder);
-	g->is_v1 = g->top > 0;
-	if (!g->is_v1)
-		g->top = find_folder(0, g->folder);
-	return g->top > 0;
+	g->is_v1 = ol_cgroup_find_in(g, "cpu");
+	return g->is_v1 || ol_cgroup_find_in(g, 0);
 }
 
 bool ol_cgroup_rise(struct ol_cgroup *g)
@@ -197,13 +197,13 @@ bool ol_cgroup_rise(struct ol_cgroup *g)
 }
 
 /* Of one of its files, the n-th number. */
-static bool number_in(const struct ol_cgroup *g, const char *name, unsigned n, uint64_t *value)
+static bool number_in(struct ol_cgroup *g, const char *name, unsigned n, uint64_t *value)
 {
-	char path[PATH_MAX + 32], text[OL_CGROUP_TEXT];
+	char text[OL_CGROUP_TEXT];
 	const char *at = text;
 
-	snprintf(path, sizeof(path), "%s/%s", g->folder, name);
-	if (!ol_cgroup_read(path, text))
+	snprintf(g->line, sizeof(g->line), "%s/%s", g->folder, name);
+	if (!ol_cgroup_read(g->line, text))
 		return false;
 	for (; n; n--)
 		if (!(at = strchr(at, ' ')) || !*++at)
@@ -212,14 +212,18 @@ static bool number_in(const struct ol_cgroup *g, const char *name, unsigned n, u
 }
 
 /* The kernel has "max", or -1, for none. */
-bool ol_cgroup_quota(const struct ol_cgroup *g, uint64_t *quota, uint64_t *period)
+bool ol_cgroup_quota(struct ol_cgroup *g, uint64_t *quota, uint64_t *period)
 {
-	bool found =
-		g->is_v1 ? number_in(g, "cpu.cfs_quota_us", 0, quota) &&
+	bool found;
+
+	errno = 0;
+	found = g->is_v1 ? number_in(g, "cpu.cfs_quota_us", 0, quota) &&
 				   number_in(g, "cpu.cfs_period_us", 0, period)
 			 : number_in(g, "cpu.max", 0, quota) && number_in(g, "cpu.max", 1, period);
 
+	if (!found || !*quota || !*period)
+		return false;
 	*quota *= 1000;
 	*period *= 1000;
-	return found && *quota && *period;
+	return true;
 }

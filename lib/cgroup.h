@@ -18,6 +18,8 @@ struct ol_cgroup {
 	char folder[PATH_MAX];
 	size_t top; /* so long is the name of the folder that the hierarchy is mounted at */
 	bool is_v1;
+	/* For the search: too much for a thread's least stack. */
+	char path[PATH_MAX], root[PATH_MAX], line[2 * PATH_MAX];
 };
 
 /* The group that this process is in; false: there is none to be seen. */
@@ -26,11 +28,11 @@ bool ol_cgroup_find(struct ol_cgroup *g);
 /* Goes to the group above; false: it is at the top. */
 bool ol_cgroup_rise(struct ol_cgroup *g);
 
-/* Its quota in each period, both in ns; false: it has none. */
-bool ol_cgroup_quota(const struct ol_cgroup *g, uint64_t *quota, uint64_t *period);
+/* Its quota in each period, both in ns; false: it has none, or errno says why that is not known. */
+bool ol_cgroup_quota(struct ol_cgroup *g, uint64_t *quota, uint64_t *period);
 
-/* The folder of our group in version 1's hierarchy of another controller. */
-bool ol_cgroup_folder(const char *controller, char folder[PATH_MAX]);
+/* The same in version 1's hierarchy of another controller. */
+bool ol_cgroup_find_in(struct ol_cgroup *g, const char *controller);
 
 /* Where a group that /proc/self/cgroup calls `path` is, below a mount of `root`; "" : at its top. */
 const char *ol_cgroup_below(const char *path, const char *root);

@@ -121,22 +121,21 @@ static int limited(struct ol_cgroup *g)
 }
 
 /* The same group in another hierarchy, where the kernel counts what is used. */
-static bool find_usage(int level)
+static bool find_usage(struct ol_cgroup *g, int level)
 {
-	char folder[PATH_MAX];
-
 	if (!group.v1)
 		return true;
-	if (!ol_cgroup_folder("cpuacct", folder))
+	if (!ol_cgroup_find_in(g, "cpuacct"))
 		return false;
 	for (; level; level--)
-		*strrchr(folder, '/') = 0;
-	return snprintf(group.usage, sizeof(group.usage), "%s/cpuacct.usage", folder) < PATH_MAX;
+		if (!ol_cgroup_rise(g))
+			return false;
+	return snprintf(group.usage, sizeof(group.usage), "%s/cpuacct.usage", g->folder) < PATH_MAX;
 }
 
 bool ol_quota_start(void)
 {
-	struct ol_cgroup g;
+	static struct ol_cgroup g; /* one thread starts */
 	struct ol_quota_seen seen;
 	int level, saved = errno;
 	bool found;
@@ -144,9 +143,9 @@ bool ol_quota_start(void)
 	memset(&group, 0, sizeof(group));
 	level = ol_cgroup_find(&g) ? limited(&g) : -1;
 	group.v1 = g.is_v1;
-	found = level >= 0 && find_usage(level) &&
+	found = level >= 0 &&
 		snprintf(group.stat, sizeof(group.stat), "%s/cpu.stat", g.folder) < PATH_MAX &&
-		look(&seen);
+		find_usage(&g, level) && look(&seen);
 	if (found) {
 		group.of.last = group.of.began = seen;
 		group.end = OL_NEVER;

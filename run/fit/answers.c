@@ -16,18 +16,37 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-/* The function of that name behind ours. Two threads find the same. */
-#define BEHIND(name)                                                                \
-	({                                                                          \
-		static __typeof__(&(name)) found;                                   \
-		__typeof__(&(name)) now = __atomic_load_n(&found, __ATOMIC_RELAXED); \
-		if (!now) {                                                         \
-			void *symbol = dlsym(RTLD_NEXT, #name);                     \
-			memcpy(&now, &symbol, sizeof(now));                         \
-			__atomic_store_n(&found, now, __ATOMIC_RELAXED);            \
-		}                                                                   \
-		now;                                                                \
+/*
+ * The functions behind ours. They are found before main: dlsym() takes the loader's lock, for which a thread waits that
+ * another one in dlopen() waits for. Who asks before that is alone; two find the same.
+ */
+#define ALL(EACH)                                                                                        \
+	EACH(sysconf) EACH(sched_getaffinity) EACH(pthread_getaffinity_np) EACH(sched_setaffinity)       \
+	EACH(pthread_setaffinity_np) EACH(pthread_attr_setaffinity_np) EACH(sched_getcpu) EACH(getcpu)   \
+	EACH(syscall) EACH(open) EACH(open64) EACH(openat) EACH(openat64) EACH(fopen) EACH(fopen64)      \
+	EACH(freopen) EACH(freopen64)
+
+#define POINTER(name) __typeof__(&(name)) name;
+static struct {
+	ALL(POINTER)
+} behind;
+#undef POINTER
+
+#define BEHIND(name)                                                         \
+	({                                                                   \
+		if (!behind.name) {                                          \
+			void *found = dlsym(RTLD_NEXT, #name);               \
+			memcpy(&behind.name, &found, sizeof(behind.name));   \
+		}                                                            \
+		behind.name;                                                 \
 	})
+
+#define FIND(name) (void)BEHIND(name);
+__attribute__((constructor(101))) static void find_all(void)
+{
+	ALL(FIND)
+}
+#undef FIND
 
 long sysconf(int name)
 {
@@ -72,33 +91,50 @@ int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *set)
 	return failed;
 }
 
+/*
+ * A call that gives a thread a mask, and gives it the whole one if it was given what was told. The kernel reads the mask
+ * first: it may be no memory.
+ */
+#define SETS(call, is_own, given, size)                                      \
+	({                                                                   \
+		struct ol_fit_mask mask = { given, size };                   \
+		bool own = is_own;                                           \
+		long failed;                                                 \
+                                                                             \
+		if (own)                                                     \
+			ol_fit_will_pin();                                   \
+		failed = call;                                               \
+		if (!failed && own) {                                        \
+			mask = ol_fit_whole(given, size);                    \
+			if (mask.n)                                          \
+				failed = call;                               \
+		}                                                            \
+		failed;                                                      \
+	})
+
 int sched_setaffinity(pid_t id, size_t size, const cpu_set_t *set)
 {
-	struct ol_fit_mask given = { set, size };
-
-	if (is_own_thread(id))
-		given = ol_fit_pins(set, size);
-	return BEHIND(sched_setaffinity)(id, given.n, given.bytes);
+	return (int)SETS(BEHIND(sched_setaffinity)(id, mask.n, mask.bytes), is_own_thread(id), set,
+			 size);
 }
 
 int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set)
 {
-	const struct ol_fit_mask given = ol_fit_pins(set, size);
-
-	return BEHIND(pthread_setaffinity_np)(thread, given.n, given.bytes);
+	return (int)SETS(BEHIND(pthread_setaffinity_np)(thread, mask.n, mask.bytes), true, set,
+			 size);
 }
 
-/* Arrays for as many CPUs as the program was told have a place for each. */
-static unsigned within(unsigned cpu)
+int pthread_attr_setaffinity_np(pthread_attr_t *attributes, size_t size, const cpu_set_t *set)
 {
-	return cpu % ol_fit_cpus_lately();
+	return (int)SETS(BEHIND(pthread_attr_setaffinity_np)(attributes, mask.n, mask.bytes),
+			 true, set, size);
 }
 
 int sched_getcpu(void)
 {
 	int cpu = BEHIND(sched_getcpu)();
 
-	return cpu < 0 ? cpu : (int)within((unsigned)cpu);
+	return cpu < 0 ? cpu : (int)ol_fit_place((unsigned)cpu);
 }
 
 int getcpu(unsigned *cpu, unsigned *node)
@@ -106,11 +142,11 @@ int getcpu(unsigned *cpu, unsigned *node)
 	int failed = BEHIND(getcpu)(cpu, node);
 
 	if (!failed && cpu)
-		*cpu = within(*cpu);
+		*cpu = ol_fit_place(*cpu);
 	return failed;
 }
 
-long ol_fit_real_mask(pid_t thread, size_t bytes, void *mask)
+__attribute__((visibility("hidden"))) long ol_fit_real_mask(pid_t thread, size_t bytes, void *mask)
 {
 	return BEHIND(syscall)(SYS_sched_getaffinity, thread, bytes, mask);
 }
@@ -125,12 +161,9 @@ long syscall(long number, ...)
 	for (unsigned k = 0; k < 6; k++)
 		a[k] = va_arg(list, long);
 	va_end(list);
-	if (number == SYS_sched_setaffinity && a[2] && is_own_thread((pid_t)a[0])) {
-		const struct ol_fit_mask given = ol_fit_pins((void *)a[2], (size_t)a[1]);
-
-		a[1] = (long)given.n;
-		a[2] = (long)given.bytes;
-	}
+	if (number == SYS_sched_setaffinity)
+		return SETS(BEHIND(syscall)(number, a[0], mask.n, mask.bytes),
+			    is_own_thread((pid_t)a[0]), (void *)a[2], (size_t)a[1]);
 	said = BEHIND(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (number == SYS_sched_getaffinity && said > 0 && is_own_thread((pid_t)a[0]))
 		ol_fit_cut((void *)a[2], (size_t)said);
@@ -151,35 +184,46 @@ long syscall(long number, ...)
 		mode;                                                      \
 	})
 
-#define OPENS(name)                                                             \
-	int name(const char *path, int flags, ...)                              \
-	{                                                                       \
-		mode_t mode = MODE(flags, flags);                               \
-		int fd = ol_fit_file(path, flags);                              \
-                                                                                \
-		return fd >= 0 ? fd : BEHIND(name)(path, flags, mode);          \
+#define OPENS(name)                                                          \
+	int name(const char *path, int flags, ...)                           \
+	{                                                                    \
+		mode_t mode = MODE(flags, flags);                            \
+		int fd = BEHIND(name)(path, flags, mode);                    \
+                                                                             \
+		if (fd >= 0)                                                 \
+			ol_fit_file(fd, path);                               \
+		return fd;                                                   \
 	}
 
-#define OPENS_AT(name)                                                          \
-	int name(int folder, const char *path, int flags, ...)                  \
-	{                                                                       \
-		mode_t mode = MODE(flags, flags);                               \
-		int fd = ol_fit_file(path, flags);                              \
-                                                                                \
-		return fd >= 0 ? fd : BEHIND(name)(folder, path, flags, mode);  \
+#define OPENS_AT(name)                                                       \
+	int name(int folder, const char *path, int flags, ...)               \
+	{                                                                    \
+		mode_t mode = MODE(flags, flags);                            \
+		int fd = BEHIND(name)(folder, path, flags, mode);            \
+                                                                             \
+		if (fd >= 0)                                                 \
+			ol_fit_file(fd, path);                               \
+		return fd;                                                   \
 	}
 
-/* A stream of it can be read only, as one of the file. */
-#define OPENS_STREAM(name)                                                      \
-	FILE *name(const char *path, const char *how)                           \
-	{                                                                       \
-		int fd = strchr(how, '+') || *how != 'r' ? -1                   \
-							 : ol_fit_file(path, O_RDONLY | O_CLOEXEC); \
-		FILE *stream = fd >= 0 ? fdopen(fd, how) : 0;                   \
-                                                                                \
-		if (fd >= 0 && !stream)                                         \
-			close(fd);                                              \
-		return stream ? stream : BEHIND(name)(path, how);               \
+#define OPENS_STREAM(name)                                                   \
+	FILE *name(const char *path, const char *how)                        \
+	{                                                                    \
+		FILE *stream = BEHIND(name)(path, how);                      \
+                                                                             \
+		if (stream)                                                  \
+			ol_fit_file(fileno(stream), path);                   \
+		return stream;                                               \
+	}
+
+#define OPENS_AGAIN(name)                                                    \
+	FILE *name(const char *path, const char *how, FILE *before)          \
+	{                                                                    \
+		FILE *stream = BEHIND(name)(path, how, before);              \
+                                                                             \
+		if (stream && path)                                          \
+			ol_fit_file(fileno(stream), path);                   \
+		return stream;                                               \
 	}
 
 OPENS(open)
@@ -188,3 +232,5 @@ OPENS_AT(openat)
 OPENS_AT(openat64)
 OPENS_STREAM(fopen)
 OPENS_STREAM(fopen64)
+OPENS_AGAIN(freopen)
+OPENS_AGAIN(freopen64)

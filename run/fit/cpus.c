@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <overlock/port.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,22 +15,21 @@
 
 #define LOOK_NS 1000000000ull /* a quota may change while the program runs */
 
-enum { MASK_BYTES = 1024 }; /* of 8192 CPUs, more than the kernel has */
-
 /*
  * `looking` lets one thread at a time look at the group's files, and hands `group` to the next one: acquire and
- * release. A thread that finds it taken, or whose signal handler does, takes the last answer. The numbers are relaxed:
- * each is whole in itself.
+ * release. A thread that finds it taken, or whose signal handler does, takes the last answer; the first is there before
+ * main. `whole` is written by who set `pinned`, and released by `whole_bytes`. The other numbers are relaxed: each is
+ * whole in itself.
  */
 static struct {
 	uint32_t looking, quota; /* CPUs, rounded up; 0: none is known */
-	uint64_t next_look, lately_until;
-	uint32_t lately; /* what was told last */
-	uint32_t asked;	 /* and 1; 0: it was not read yet */
+	uint64_t next_look;
+	uint32_t asked;	      /* and 1; 0: it was not read yet */
+	uint32_t least, most; /* that were told; 0: none was */
 	uint32_t
 		pinned; /* what the process might use before it gave a thread a mask; 0: it has not */
-	unsigned char whole[MASK_BYTES]; /* the process's mask, before that */
 	size_t whole_bytes;
+	unsigned char whole[OL_FIT_MASK]; /* the process's mask, before that */
 	struct ol_cgroup group;
 } seen;
 
@@ -41,18 +41,21 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
-/* The least of our group's quota and those above it. */
+/* The least of our group's quota and those above it; what was known, if not all of them can be seen now. */
 static uint32_t look_at_quotas(void)
 {
 	uint64_t quota, period, least = 0;
 
 	if (!ol_cgroup_find(&seen.group))
-		return 0;
+		return ol_load_relaxed(&seen.quota);
 	do {
 		uint64_t cpus;
 
-		if (!ol_cgroup_quota(&seen.group, &quota, &period))
+		if (!ol_cgroup_quota(&seen.group, &quota, &period)) {
+			if (errno && errno != ENOENT)
+				return ol_load_relaxed(&seen.quota);
 			continue;
+		}
 		cpus = (quota + period - 1) / period;
 		least = least && least < cpus ? least : cpus;
 	} while (ol_cgroup_rise(&seen.group));
@@ -71,6 +74,12 @@ static uint32_t quota(void)
 		errno = saved;
 	}
 	return ol_load_relaxed(&seen.quota);
+}
+
+/* The thread that was looking is not in the child. */
+static void let_child_look(void)
+{
+	ol_store_release(&seen.looking, 0u);
 }
 
 #define AS_IT_IS (UINT32_MAX - 1)
@@ -117,7 +126,7 @@ static size_t process_mask(unsigned char *mask, size_t bytes)
 
 static unsigned in_mask(void)
 {
-	unsigned char mask[MASK_BYTES];
+	unsigned char mask[OL_FIT_MASK];
 	int saved = errno;
 	size_t bytes = process_mask(mask, sizeof(mask));
 
@@ -132,22 +141,24 @@ static unsigned least_of(unsigned cpus, unsigned other)
 
 unsigned ol_fit_cpus(void)
 {
-	uint32_t pinned = ol_load_relaxed(&seen.pinned);
+	uint32_t pinned = ol_load_relaxed(&seen.pinned), cpus, least = ol_load_relaxed(&seen.least);
 
 	if (asked() == AS_IT_IS)
 		return UINT_MAX;
-	return least_of(least_of(pinned ? pinned : in_mask(), quota()), asked());
+	cpus = least_of(least_of(pinned ? pinned : in_mask(), quota()), asked());
+	if (!least || cpus < least)
+		ol_store_relaxed(&seen.least, cpus);
+	if (cpus > ol_load_relaxed(&seen.most))
+		ol_store_relaxed(&seen.most, cpus);
+	return cpus;
 }
 
-unsigned ol_fit_cpus_lately(void)
+/* Who binds its threads by numbers looks for those. */
+unsigned ol_fit_place(unsigned cpu)
 {
-	uint64_t now = now_ns();
+	uint32_t least = ol_load_relaxed(&seen.least);
 
-	if (now >= ol_load_relaxed(&seen.lately_until)) {
-		ol_store_relaxed(&seen.lately, ol_fit_cpus());
-		ol_store_relaxed(&seen.lately_until, now + LOOK_NS);
-	}
-	return ol_load_relaxed(&seen.lately);
+	return !least || ol_load_relaxed(&seen.pinned) ? cpu : cpu % least;
 }
 
 static void keep_first(unsigned char *mask, size_t bytes, unsigned n)
@@ -161,31 +172,34 @@ static void keep_first(unsigned char *mask, size_t bytes, unsigned n)
 	}
 }
 
-/* Bytes that one of them lacks are 0. */
-static bool are_equal(const unsigned char *a, size_t a_bytes, const unsigned char *b,
-		      size_t b_bytes)
+/* Who is first, by `pinned`, keeps what it read: nobody has bound a thread before that. */
+void ol_fit_will_pin(void)
 {
-	for (size_t k = 0; k < a_bytes || k < b_bytes; k++)
-		if ((k < a_bytes ? a[k] : 0) != (k < b_bytes ? b[k] : 0))
-			return false;
-	return true;
+	unsigned char mask[OL_FIT_MASK];
+	int saved = errno;
+	size_t bytes = ol_load_relaxed(&seen.pinned) ? 0 : process_mask(mask, sizeof(mask));
+
+	errno = saved;
+	if (!bytes || !ol_cas_relaxed(&seen.pinned, 0u, count(mask, bytes)))
+		return;
+	memcpy(seen.whole, mask, bytes);
+	ol_store_release(&seen.whole_bytes, bytes);
 }
 
-/* Several that do so first find the same. */
-struct ol_fit_mask ol_fit_pins(const void *mask, size_t bytes)
+/* It is the first CPUs of the whole one, as many as were told at some time. */
+struct ol_fit_mask ol_fit_whole(const void *mask, size_t bytes)
 {
-	const struct ol_fit_mask given = { mask, bytes };
-	unsigned char told[MASK_BYTES];
+	size_t n = ol_load_acquire(&seen.whole_bytes), had = bytes < n ? bytes : n;
+	unsigned cpus = count(mask, had);
+	unsigned char told[OL_FIT_MASK];
 
-	if (!ol_load_relaxed(&seen.pinned)) {
-		seen.whole_bytes = process_mask(seen.whole, sizeof(seen.whole));
-		ol_store_relaxed(&seen.pinned, in_mask());
-	}
-	memcpy(told, seen.whole, seen.whole_bytes);
-	keep_first(told, seen.whole_bytes, ol_fit_cpus());
-	return mask && seen.whole_bytes && are_equal(told, seen.whole_bytes, mask, bytes)
-		       ? (struct ol_fit_mask){ seen.whole, seen.whole_bytes }
-		       : given;
+	if (!n || cpus < ol_load_relaxed(&seen.least) || cpus > ol_load_relaxed(&seen.most))
+		return (struct ol_fit_mask){ 0 };
+	memcpy(told, seen.whole, n);
+	keep_first(told, n, cpus);
+	if (memcmp(told, mask, had) != 0 || count(told + had, n - had))
+		return (struct ol_fit_mask){ 0 };
+	return (struct ol_fit_mask){ seen.whole, n };
 }
 
 void ol_fit_cut(void *mask, size_t bytes)
@@ -199,4 +213,10 @@ size_t ol_fit_told(unsigned char *mask, size_t bytes)
 
 	ol_fit_cut(mask, got);
 	return got;
+}
+
+__attribute__((constructor)) static void look_first(void)
+{
+	pthread_atfork(0, 0, let_child_look);
+	ol_fit_cpus();
 }

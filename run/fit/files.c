@@ -12,10 +12,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { MASK_BYTES = 1024, CHUNK = 4096 };
+enum { CHUNK = 512, MOST_BYTES = 16 << 20 };
 
 struct told {
-	unsigned char mask[MASK_BYTES];
+	unsigned char mask[OL_FIT_MASK];
 	size_t bytes;
 };
 
@@ -140,38 +140,40 @@ static const struct known *known_as(const char *path)
 	return 0;
 }
 
-/* In a file of memory; false: it cannot be made, and the file is told as it is. */
-static bool fill(const struct known *k, int to)
+/* Into a file of memory, from the one that was opened; false: that stays. */
+static bool fill(const struct known *k, int from, int to)
 {
 	struct told told;
-	struct copying c = { .told = &told, .to = to, .keeps = true };
-	bool fine;
+	struct copying c = { .told = &told, .from = from, .to = to, .keeps = true };
 
 	told.bytes = ol_fit_told(told.mask, sizeof(told.mask));
-	if (!told.bytes)
+	if (!told.bytes || !ol_bare_may_grow(MOST_BYTES))
 		return false;
-	if (!k->keeps)
-		return write_ranges(&told, to);
-	c.from = ol_bare_open(k->path, O_RDONLY | O_CLOEXEC, 0);
-	fine = c.from >= 0 && copy(&c, k->keeps);
-	if (c.from >= 0)
-		ol_bare_close(c.from);
-	return fine;
+	return k->keeps ? copy(&c, k->keeps) : write_ranges(&told, to);
 }
 
-int ol_fit_file(const char *path, int flags)
+/* In its place, for reading alone, as it was opened. */
+static void replace(const struct known *k, int fd)
 {
-	const struct known *k =
-		path && (flags & O_ACCMODE) == O_RDONLY && !(flags & O_PATH) ? known_as(path) : 0;
-	int saved = errno, fd;
+	int flags = fcntl(fd, F_GETFD),
+	    copied = memfd_create(k->path, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	if (!k)
-		return -1;
-	fd = memfd_create(path, flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
-	if (fd >= 0 && (!fill(k, fd) || lseek(fd, 0, SEEK_SET))) {
-		ol_bare_close(fd);
-		fd = -1;
-	}
+	if (copied < 0)
+		return;
+	if (fill(k, fd, copied) && !lseek(copied, 0, SEEK_SET) &&
+	    !fcntl(copied, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK))
+		dup3(copied, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
+	else
+		lseek(fd, 0, SEEK_SET);
+	ol_bare_close(copied);
+}
+
+void ol_fit_file(int fd, const char *path)
+{
+	const struct known *k = known_as(path); /* the kernel could read it */
+	int saved = errno, flags = k ? fcntl(fd, F_GETFL) : -1;
+
+	if (flags >= 0 && (flags & O_ACCMODE) == O_RDONLY && !(flags & O_PATH))
+		replace(k, fd);
 	errno = saved;
-	return fd;
 }

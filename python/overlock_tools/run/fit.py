@@ -5,6 +5,7 @@ import math
 import os
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,67 +15,85 @@ from overlock_tools.core.system.kernel_files import Tree, Unknown
 
 LIBRARY = "liboverlock-run-fit.so"
 AUTO = "auto"
+VARIABLE = "OVERLOCK_FIT"
 # Runtimes that make their system calls themselves, and the variables that they heed.
 VARIABLES = {"Go": "GOMAXPROCS"}
-INSTEAD = (
-    "--fit cannot reach it; give it a CPU mask (taskset -c), or fewer threads by its own options"
-)
+INSTEAD = "--fit cannot reach it: give it a CPU mask (taskset -c), or a number of threads"
+UNREACHED = ("is statically linked", "uses musl")  # of the launcher's refusals
 GO = b"\xff Go buildinf:"  # before what the linker writes of a program's build
 
 
 def asked(options: Mapping[str, Any]) -> str:
-    """What the library is told; empty without --fit."""
+    """What the library is told; empty without --fit. Of one within another the least counts."""
     n: str | None = options["fit_what"]
-    if n is None:
-        return AUTO if options["fit"] else ""
-    if not n.isdecimal() or not int(n):
+    if (n is None and not options["fit"]) or os.environ.get("OVERLOCK_DISABLE", "") not in ("", "0"):
+        return ""
+    if n is not None and not (n.isascii() and n.isdecimal() and int(n)):
         raise Fail(f"--fit={n}: expected a number of CPUs, from 1 on")
-    return n
+    numbers = [int(n) for n in (n, os.environ.get(VARIABLE)) if n and n != AUTO]
+    return str(min(numbers)) if numbers else AUTO
 
 
 def library() -> Path:
     return native.file(LIBRARY)
 
 
+@dataclass(frozen=True)
+class Told:
+    """At the program's start."""
+
+    cpus: int
+    online: int
+    why: str
+
+
 def _quota() -> float | None:
-    """CPUs; the least of our group's and those above it. None: there is none, or none is seen."""
-    try:
-        found = cgroups.quota(Tree(), cgroups.of(Tree(), "self"))
-    except Unknown:
-        return None
+    """CPUs; the least of our group's and those above it. None: there is none."""
+    found = cgroups.quota(Tree(), cgroups.of(Tree(), "self"))
     return found.cpus if found else None
 
 
-def cpus(words: str) -> tuple[int, str]:
-    """How many CPUs the program is told at its start, and why."""
-    mask, limit = len(os.sched_getaffinity(0)), _quota()
-    bounds = {f"{mask} in its CPU mask": mask}
-    if limit is not None:
-        bounds[f"a quota of {limit:g}, rounded up"] = math.ceil(limit)
-    if words != AUTO:
-        bounds[f"--fit={words}"] = int(words)
-    return max(1, min(bounds.values())), " and ".join(bounds)
+def _of_quota() -> tuple[str, int | None]:
+    try:
+        quota = _quota()
+    except Unknown:
+        return "no control group can be seen", None
+    if quota is None:
+        return "no quota", None
+    rounded = math.ceil(quota)
+    return f"a quota of {quota:g}{', rounded up' if rounded != quota else ''}", rounded
+
+
+def told(words: str) -> Told:
+    mask, (quota, pays) = len(os.sched_getaffinity(0)), _of_quota()
+    given = None if words == AUTO else int(words)
+    bounds = [mask, *(n for n in (pays, given) if n is not None)]
+    reasons = [f"{mask} in its CPU mask", quota, *([f"--fit={given}"] if given else [])]
+    return Told(max(1, min(bounds)), os.cpu_count() or mask, ", ".join(reasons))
 
 
 def variables(words: str) -> dict[str, str]:
-    """Those of runtimes that the library does not reach, as far as they are not set, and ours."""
-    n, _ = cpus(words)
+    """Ours, and those of runtimes that the library does not reach, where they are not set."""
+    n = told(words).cpus
     others = {} if n == len(os.sched_getaffinity(0)) else dict.fromkeys(VARIABLES.values(), str(n))
     unset = {name: value for name, value in others.items() if name not in os.environ}
-    return {"OVERLOCK_FIT": words} | unset
+    return {VARIABLE: words} | unset
+
+
+def _cpus(n: int) -> str:
+    return f"{n} CPU{'s' if n > 1 else ''}"
 
 
 def tell(words: str, ours: Mapping[str, str]) -> None:
     """On standard error, before the program starts."""
     if "LD_PRELOAD" not in ours:
         say("--fit: the program is statically linked: only its runtime's variable is set")
-    n, why = cpus(words)
-    online = os.cpu_count() or n
-    told = f"--fit: the program is told {n} CPU{'s' if n > 1 else ''} of {online}: {why}"
-    if n == online:
-        told = f"--fit: nothing to tell: the program may use all {online} CPUs ({why})"
+    now = told(words)
+    said = f"--fit: the program is told {_cpus(now.cpus)} of {now.online}: {now.why}"
+    if now.cpus == now.online:
+        said = f"--fit: nothing to tell: the program may use all of {_cpus(now.online)} ({now.why})"
     found = [f"{name}={ours[name]}" for name in VARIABLES.values() if name in ours]
-    say(told + (f"; set: {', '.join(found)}" if found else ""))
+    say(said + (f"; for Go: {', '.join(found)}" if found else ""))
 
 
 def found(program: str) -> str:

@@ -223,7 +223,9 @@ def _prepared(libraries: list[Path], program: str, options: dict[str, Any]) -> i
     try:
         return interpose.prepare(":".join(map(str, libraries)), program)
     except Fail as error:
-        if not fit.asked(options):
+        if options["fit"] and program.isdecimal():
+            raise Fail(f"{error.message}; did you mean --fit={program}?", error.code) from error
+        if not fit.asked(options) or not any(why in error.message for why in fit.UNREACHED):
             raise
         if libraries != [fit.library()] or not fit.heeds_variables(program):
             raise Fail(f"{error.message}; {fit.INSTEAD}", error.code) from error

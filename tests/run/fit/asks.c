@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How many CPUs there are, by all ways of asking: asks [again|alarmed|pins|restores|threads|walks]. NAME=NUMBER a line; `again`: the same
+ * How many CPUs there are, by all ways of asking: asks [again|alarmed|pins|restores|threads|where]. NAME=NUMBER a line; `again`: the same
  * once more for each line of input. The allocator of this program asks, too, before anything else.
  */
 #define _GNU_SOURCE
@@ -122,25 +122,12 @@ static int in_ranges(int fd)
 	return n;
 }
 
-/* On each CPU in turn. */
 static unsigned greatest_cpu(void)
 {
-	unsigned most = 0;
+	unsigned cpu = 0, other = (unsigned)sched_getcpu();
 
-	for (int k = 0; k < CPU_SETSIZE; k++) {
-		unsigned cpu = 0;
-		cpu_set_t one;
-
-		CPU_ZERO(&one);
-		CPU_SET(k, &one);
-		if (sched_setaffinity(0, sizeof(one), &one))
-			continue;
-		getcpu(&cpu, 0);
-		most = cpu > most ? cpu : most;
-		cpu = (unsigned)sched_getcpu();
-		most = cpu > most ? cpu : most;
-	}
-	return most;
+	getcpu(&cpu, 0);
+	return cpu > other ? cpu : other;
 }
 
 static void tell(void)
@@ -218,19 +205,18 @@ int main(int argc, char **argv)
 	const char *how = argc > 1 ? argv[1] : "";
 	char line[16];
 
-	if (!strcmp(how, "pins")) { /* what the process may use is the same */
+	if (!strcmp(how, "pins") && argc > 2) { /* to that CPU; what the process may use is the same */
 		cpu_set_t one;
 
-		sched_getaffinity(0, sizeof(one), &one);
-		for (int cpu = 0, seen = 0; cpu < CPU_SETSIZE; cpu++)
-			if (CPU_ISSET(cpu, &one) && seen++)
-				CPU_CLR(cpu, &one);
+		CPU_ZERO(&one);
+		CPU_SET(atoi(argv[2]), &one);
 		sched_setaffinity(0, sizeof(one), &one);
-		printf("sysconf=%ld\naffinity=%d\n", sysconf(_SC_NPROCESSORS_ONLN), by_affinity());
+		printf("sysconf=%ld\naffinity=%d\non=%u\n", sysconf(_SC_NPROCESSORS_ONLN),
+		       by_affinity(), greatest_cpu());
 		return 0;
 	}
-	if (!strcmp(how, "walks")) {
-		printf("greatest=%u\n", greatest_cpu());
+	if (!strcmp(how, "where")) {
+		printf("on=%u\n", greatest_cpu());
 		return 0;
 	}
 	if (!strcmp(how, "restores")) { /* what it saved, in each way; then how many CPUs it has */

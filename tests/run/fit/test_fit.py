@@ -76,7 +76,6 @@ def test_all_ways_of_asking_agree(asks: Path) -> None:
     done = overlock("--fit=1", "--", asks)
     assert told(done.stdout) == {1}
     assert kept(done.stdout) == kept(native_said)
-    assert numbers(overlock("--fit=1", "--", asks, "walks").stdout) == {"greatest": 0}
     assert f"is told 1 CPU of {os.cpu_count()}" in done.stderr
 
 
@@ -97,7 +96,8 @@ def test_a_quota_is_rounded_up(asks: Path, quota: float, cpus: int) -> None:
         done = overlock("--fit", "--", asks)
     n = min(cpus, len(CPUS))
     assert told(done.stdout) == {n}
-    assert (f"quota of {quota:g}, rounded up" in done.stderr) or n == os.cpu_count()
+    assert f"quota of {quota:g}" in done.stderr
+    assert ("rounded up" in done.stderr) == (quota != int(quota))
 
 
 @several
@@ -161,8 +161,11 @@ def test_what_changes_while_it_runs_is_told(asks: Path) -> None:
 @several
 def test_a_thread_s_own_mask_does_not_count(asks: Path) -> None:
     """A runtime that binds its first thread leaves as many CPUs for others to count."""
-    said = numbers(overlock("--fit", "--", asks, "pins").stdout)
-    assert said == {"sysconf": len(CPUS), "affinity": 1}
+    last = str(CPUS[-1])
+    said = numbers(overlock("--fit", "--", asks, "pins", last).stdout)
+    assert said == {"sysconf": len(CPUS), "affinity": 1, "on": CPUS[-1]}
+    said = numbers(overlock("--fit=1", "--", asks, "pins", last).stdout)
+    assert said == {"sysconf": 1, "affinity": 1, "on": CPUS[-1]}
 
 
 def allowed() -> str:
@@ -196,6 +199,7 @@ def test_children_and_scripts_are_told(asks: Path) -> None:
 @several
 def test_it_can_be_disabled(asks: Path) -> None:
     done = overlock("--fit=1", "--", asks, OVERLOCK_DISABLE="1")
+    assert done.stderr == ""
     plain = subprocess.run([asks], capture_output=True, text=True, check=True).stdout
     assert told(done.stdout) == told(plain)
     assert kept(done.stdout) == kept(plain)
@@ -230,7 +234,21 @@ def test_nothing_is_said_to_change_where_nothing_does() -> None:
     assert "nothing to tell" in done.stderr or len(CPUS) < (os.cpu_count() or 1)
 
 
-@pytest.mark.parametrize("n", ["0", "-1", "many", "1.5", ""])
+@several
+def test_one_within_another_tells_the_least() -> None:
+    command = [native.file("overlock"), "run"]
+    for outer, inner in (("--fit=1", "--fit=2"), ("--fit=2", "--fit=1"), ("--fit=1", "--fit")):
+        done = overlock(outer, "--", *map(str, command), inner, "--", "nproc")
+        assert done.stdout == "1\n"
+
+
+def test_a_number_that_is_no_option_s_is_told() -> None:
+    done = overlock("--fit", "1", "true")
+    assert done.returncode == 127
+    assert "did you mean --fit=1?" in done.stderr
+
+
+@pytest.mark.parametrize("n", ["0", "-1", "many", "1.5", "", "\u0663"])
 def test_what_is_no_number_is_refused(n: str) -> None:
     done = overlock(f"--fit={n}", "--", "true")
     assert done.returncode == 125
@@ -261,11 +279,15 @@ MUTANTS = {
     "the mask is no matter": ("cpus.c", "pinned ? pinned : in_mask()", "UINT_MAX"),
     "rounds down": ("cpus.c", "(quota + period - 1) / period", "quota / period"),
     "the number is no matter": ("cpus.c", "quota()), asked())", "quota()), 0u)"),
-    "is never pinned": ("cpus.c", "ol_store_relaxed(&seen.pinned, in_mask())", "(void)0"),
+    "is never pinned": (
+        "cpus.c",
+        "!bytes || !ol_cas_relaxed(&seen.pinned, 0u, count(mask, bytes))",
+        "true",
+    ),
     "binds who restores": (
         "cpus.c",
-        "return mask && seen.whole_bytes",
-        "return false",
+        "if (!n || cpus <",
+        "if (true || cpus <",
     ),
     "never looks again": (
         "cpus.c",
@@ -284,7 +306,12 @@ MUTANTS = {
     ),
     "all rows are a CPU's": ("files.c", "line[3] != ' '", "true"),
     "all stanzas stay": ("files.c", "is_told(c->told, cpu) : c->keeps", "true : c->keeps"),
-    "the CPU's number stays": ("answers.c", "cpu % ol_fit_cpus_lately()", "cpu"),
+    "the CPU's number stays": ("cpus.c", "cpu : cpu % least", "cpu : cpu"),
+    "who binds is told a place": (
+        "cpus.c",
+        "!least || ol_load_relaxed(&seen.pinned) ? cpu",
+        "!least ? cpu",
+    ),
 }
 
 
@@ -304,22 +331,29 @@ def built(folder: Path, source: str = "", old: str = "", new: str = "") -> Path:
 def is_right(library: Path, asks: Path) -> bool:
     env = os.environ | {"LD_PRELOAD": str(library), "OVERLOCK_FIT": fit.AUTO}
 
-    def said(*words: str, **more: str) -> str:
-        command = [*words[1:], str(asks), *words[:1]]
+    def said(*words: str, under: tuple[str, ...] = (), **more: str) -> str:
         done = subprocess.run(
-            command, env=env | more, capture_output=True, text=True, timeout=HANG_S, check=False
+            [*under, str(asks), *words],
+            env=env | more,
+            capture_output=True,
+            text=True,
+            timeout=HANG_S,
+            check=False,
         )
         return done.stdout
 
+    last = str(CPUS[-1])
+    on_last = ("taskset", "-c", last)
     plain = subprocess.run([asks], capture_output=True, text=True, check=True).stdout
-    one = said("", OVERLOCK_FIT="1")
+    one = said(OVERLOCK_FIT="1")
     return (
         told(one) == {1}
         and kept(one) == kept(plain)
-        and numbers(said("walks", OVERLOCK_FIT="1")) == {"greatest": 0}
-        and numbers(said("pins")) == {"sysconf": len(CPUS), "affinity": 1}
+        and numbers(said("where", under=on_last, OVERLOCK_FIT="1")) == {"on": 0}
+        and numbers(said("pins", last)) == {"sysconf": len(CPUS), "affinity": 1, "on": CPUS[-1]}
+        and numbers(said("pins", last, OVERLOCK_FIT="1"))["on"] == CPUS[-1]
         and said("restores", OVERLOCK_FIT="1").strip() == allowed()
-        and told(said("", "taskset", "-c", str(CPUS[-1]))) == {1}
+        and told(said(under=on_last)) == {1}
         and is_right_about_quotas(env, asks)
     )
 
