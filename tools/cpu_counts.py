@@ -69,8 +69,8 @@ def asked(runtime: Runtime, prefix: Sequence[str]) -> tuple[Calls, dict[str, str
         if why := situation.lacks():
             lacking[name] = why
             continue
-        command = [*situation.inside(), *prefix, *runtime.command()]
         try:
+            command = [*situation.inside(), *prefix, *runtime.command()]
             answer = counts(Probe(runtime.name, command, runtime.environment), situation)
         except Fail as error:
             if not situation.quota or error.code != MISSING:

@@ -23,7 +23,8 @@ SETTLE_S, BETWEEN_S = 2.5, 0.25
 
 FREE, MASK, NESTED = "free", "mask", "nested"
 QUOTA, CONTAINER = "quota", "container"
-CPUS = (0.5, 1.0, 1.5, 2.5)
+# 1.25 tells what rounds to the nearest from what rounds up.
+CPUS = (0.5, 1.0, 1.25, 1.5, 2.5)
 QUOTA_ONE = f"{QUOTA}-1"
 MASK_LATER, QUOTA_LATER = "mask-later", "quota-later"
 
