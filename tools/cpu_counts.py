@@ -51,6 +51,7 @@ from overlock_tools.core.system.terminal import console
 
 TOP = Path(__file__).resolve().parent.parent
 FILE = TOP / "docs/measured/cpu_counts.json"
+FILES = {"v1": FILE, "v2": TOP / "docs/measured/cpu_counts_v2.json"}  # by version of cgroup
 NONE = "·"
 Found = dict[str, Any]  # what is kept of one runtime
 Calls = dict[str, dict[str, int]]  # by call, by situation
@@ -156,10 +157,11 @@ def keep(file: Path, name: str, one: Found) -> None:
 
 
 @cache
-def runtimes() -> dict[str, Found]:
-    if not FILE.exists():
-        raise Fail(f"no {FILE.name} in docs/measured; tools/cpu_counts.py makes it", MISSING)
-    return kept(FILE)
+def runtimes(cgroups: str) -> dict[str, Found]:
+    file = FILES[cgroups]
+    if not file.exists():
+        raise Fail(f"no {file.name} in docs/measured; tools/cpu_counts.py makes it", MISSING)
+    return kept(file)
 
 
 # Of the quotas in CPUS, a column has all.
@@ -188,13 +190,13 @@ def rows(found: dict[str, Found], which: str = "") -> Iterator[list[str]]:
             title = read = ""
 
 
-def counts_table() -> str:
-    return table(HEADINGS, list(rows(runtimes())))
+def counts_table(cgroups: str) -> str:
+    return table(HEADINGS, list(rows(runtimes(cgroups))))
 
 
-def with_table() -> str:
+def with_table(cgroups: str) -> str:
     """A part of the page with its heading, once a command was tried."""
-    tried = {name: one for name, one in runtimes().items() if "with" in one}
+    tried = {name: one for name, one in runtimes(cgroups).items() if "with" in one}
     commands = sorted({one["with"]["command"] for one in tried.values()})
     said = ""
     for command in commands:
@@ -204,19 +206,19 @@ def with_table() -> str:
     return said
 
 
-def about_table() -> str:
+def about_table(cgroups: str) -> str:
     lines = [
         [f"`{name}`", f"{one['title']} {one['version']}", one["source"], one["commit"], one["date"]]
-        for name, one in runtimes().items()
+        for name, one in runtimes(cgroups).items()
     ]
-    return table(["name", "runtime", "source", "commit", "date"], lines)
+    return table(["name", "runtime", "from", "Overlock's source", "date"], lines)
 
 
-def machines() -> str:
+def machines(cgroups: str) -> str:
     """Where the runtimes were asked, and what was not."""
-    those = {f"{one['machine']}, cgroup {one['cgroup']}" for one in runtimes().values()}
+    those = {f"{one['machine']}, cgroup {one['cgroup']}" for one in runtimes(cgroups).values()}
     said = [f"Asked on {'; '.join(sorted(those))}."]
-    lacking = {name for one in runtimes().values() for name in one.get("missing", {})}
+    lacking = {name for one in runtimes(cgroups).values() for name in one.get("missing", {})}
     if lacking:
         said.append(f"Not measured there: {', '.join(sorted(lacking))}.")
     return " ".join(said) + "\n"

@@ -12,7 +12,8 @@ import pytest
 import cpu_counts
 from overlock_tools.apps.runtimes import situations
 from overlock_tools.apps.runtimes.catalogue import BY_NAME, Runtime
-from overlock_tools.core.system.errors import FAILED, INTERRUPTED, Fail
+from overlock_tools.bench.conditions import cgroup
+from overlock_tools.core.system.errors import FAILED, INTERRUPTED, MISSING, Fail
 
 LATER = {"mask-later": 8, "quota-later": 8}
 QUOTAS = {f"{kind}-{q}": n for kind in ("quota", "container") for q, n in (("1", 1), ("1.5", 1))}
@@ -21,7 +22,7 @@ QUOTAS = {f"{kind}-{q}": n for kind in ("quota", "container") for q, n in (("1",
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     found = tmp_path / "cpu_counts.json"
-    monkeypatch.setattr(cpu_counts, "FILE", found)
+    monkeypatch.setattr(cpu_counts, "FILES", {"v1": found})
     monkeypatch.setattr(situations, "SETTLE_S", 0.1)
     cpu_counts.runtimes.cache_clear()
     yield found
@@ -53,7 +54,7 @@ def command(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
 
 def test_a_call_has_a_row_and_a_runtime_its_name_once(file: Path) -> None:
     cpu_counts.keep(file, "glibc", planted())
-    _, _, first, second = cpu_counts.counts_table().splitlines()
+    _, _, first, second = cpu_counts.counts_table("v1").splitlines()
     assert first == (
         "| Made-up 1.2 | `count()` | 8 | 1 | · 1 · 1 · | · 1 · 1 · | 8 | 8 | 8 | "
         "rounds quotas down; misses a parent's quota; counts once | `affinity` `cgroup v1` |"
@@ -61,17 +62,17 @@ def test_a_call_has_a_row_and_a_runtime_its_name_once(file: Path) -> None:
     assert second.startswith(
         "|  | `all()` | 8 | 8 | · · · · · | · · · · · | · | · | · | ignores masks"
     )
-    assert cpu_counts.with_table() == ""
+    assert cpu_counts.with_table("v1") == ""
     assert "| `glibc` | Made-up 1.2 | PyPI: made-up==1.2 | commit 123 | 2026-01-02 |" in (
-        cpu_counts.about_table()
+        cpu_counts.about_table("v1")
     )
 
 
 def test_a_command_s_answers_have_a_table_of_their_own(file: Path) -> None:
-    under = {"command": "env", "calls": {"count()": {"free": 2}}}
-    cpu_counts.keep(file, "glibc", planted(**{"with": under}))
+    under: dict[str, Any] = {"command": "env", "calls": {"count()": {"free": 2}}}
+    cpu_counts.keep(file, "glibc", planted() | {"with": under})
     cpu_counts.keep(file, "libgomp", planted("Other"))
-    said = cpu_counts.with_table()
+    said = cpu_counts.with_table("v1")
     assert said.startswith("## Under `env`\n\n| runtime | call | free |")
     assert "| Made-up 1.2 | `count()` | 2 | · |" in said
     assert "Other" not in said
@@ -87,10 +88,10 @@ def test_runtimes_are_kept_in_the_catalogue_s_order(file: Path) -> None:
 
 def test_what_was_not_measured_is_told(file: Path) -> None:
     cpu_counts.keep(file, "glibc", planted())
-    assert cpu_counts.machines() == "Asked on Made-up CPU, 8 CPUs, Linux 6.1, cgroup v1.\n"
+    assert cpu_counts.machines("v1") == "Asked on Made-up CPU, 8 CPUs, Linux 6.1, cgroup v1.\n"
     cpu_counts.keep(file, "libgomp", planted(missing={"quota-1": "no cgroup"}))
     cpu_counts.runtimes.cache_clear()
-    assert cpu_counts.machines().endswith("cgroup v1. Not measured there: quota-1.\n")
+    assert cpu_counts.machines("v1").endswith("cgroup v1. Not measured there: quota-1.\n")
 
 
 def test_it_asks_cpython_and_again_under_a_command(
@@ -117,9 +118,9 @@ def test_groups_that_are_refused_leave_the_masks(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused() -> None:
-        raise Fail("no cgroup here", cpu_counts.MISSING)
+        raise Fail("no cgroup here", MISSING)
 
-    monkeypatch.setattr(situations.cgroup, "ours", refused)
+    monkeypatch.setattr(cgroup, "ours", refused)
     assert command(monkeypatch, "--only", "cpython", "-o", str(file)) == 0
     one = json.loads(file.read_text())["cpython"]
     assert set(one["calls"]["os.cpu_count()"]) == {"free", "mask", "mask-later"}

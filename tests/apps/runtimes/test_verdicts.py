@@ -11,6 +11,7 @@ from overlock_tools.apps.runtimes import reads, verdicts
 from tests.mutant import changed
 
 UNMOVED, UP, DOWN, NEAREST = [8] * 5, [1, 1, 2, 2, 3], [1, 1, 1, 1, 2], [1, 1, 1, 2, 3]
+TWO = [2, 2, 2, 2, 3]
 GROUP = ["/proc/self/cgroup", "cgroup v1"]
 
 
@@ -34,13 +35,14 @@ NEVER = "ignores masks; ignores quotas"
 CASES = [
     (counts(mask=8), [], NEVER),
     (counts(), ["affinity"], "ignores quotas"),
-    (counts(), ["affinity", *GROUP], "reads its group, but no quota changes it"),
+    (counts(), ["affinity", *GROUP], "looks for quotas, but none changes it"),
     (counts(mask=3), [], "counts 3 under a mask of 1; ignores quotas"),
     (counts(mask=None, quotas=()), [], ""),
     (counts(free=1), GROUP, ""),  # one CPU tells nothing
     (counts(quotas=DOWN), GROUP, "rounds quotas down"),
     (counts(quotas=[1, 1, 2, 2, 2]), GROUP, "has a way of its own with quotas"),
-    (counts(quotas=[2, 2, 2, 2, 3]), GROUP, "has a way of its own with quotas"),
+    (counts(quotas=TWO), GROUP, "rounds quotas up, at least to 2"),
+    (counts(free=2, quotas=[2] * 5), GROUP, "looks for quotas, but none changes it"),
     (counts(quotas=UP), GROUP, "rounds quotas up"),
     (counts(quotas=NEAREST), GROUP, "rounds quotas to the nearest"),
     (counts(quotas=UP[:2]), GROUP, EITHER),
@@ -92,9 +94,10 @@ def test_words_follow_from_counts() -> None:
 @pytest.mark.parametrize(
     "edit",
     [
-        ("math.ceil", "math.floor"),
+        ('"rounds quotas up": math.ceil', '"rounds quotas up": math.floor'),
         ('"rounds quotas down": math.floor', '"rounds quotas down": math.ceil'),
         ("math.floor(quota + 0.5)", "math.floor(quota + 0.2)"),
+        ("max(math.ceil(quota), 2)", "max(math.floor(quota), 2)"),
         ("max(way(quota), 1)", "way(quota)"),
         ("min(least, most)", "least"),
         ("rounding(told, None) or", ""),

@@ -11,6 +11,7 @@ ROUNDINGS: Mapping[str, Callable[[float], int]] = {
     "rounds quotas up": math.ceil,
     "rounds quotas down": math.floor,
     "rounds quotas to the nearest": lambda quota: math.floor(quota + 0.5),
+    "rounds quotas up, at least to 2": lambda quota: max(math.ceil(quota), 2),
 }
 GROUPS = ("/proc/self/cgroup", "cgroup v1", "cgroup v2")  # of what it reads
 Counts = Mapping[str, int]
@@ -52,7 +53,7 @@ def of_quotas(counts: Counts, reads: Sequence[str]) -> str:
         return ""
     if {*told.values(), *plain.values()} == {free}:
         looked = any(word in reads for word in GROUPS)
-        return "reads its group, but no quota changes it" if looked else "ignores quotas"
+        return "looks for quotas, but none changes it" if looked else "ignores quotas"
 
     said = rounding(told, free) or rounding(told, None) or "has a way of its own with quotas"
     if contained and set(plain.values()) == {free}:
