@@ -39,8 +39,8 @@ def python(interpreter: str, setup: str, version: str, *calls: str) -> list[str]
     return [interpreter, str(PROBES / "probe.py"), setup, version or "''", *calls]
 
 
-def library(path: str, version: str, *calls: str, setup: str = "") -> list[str]:
-    """Expressions with the library as `it`, called as programs call it; text() calls for a text."""
+def library(path: str | None, version: str, *calls: str, setup: str = "") -> list[str]:
+    """Expressions with the library as `it`, None what each program has; text() calls for a text."""
     load = f"""
 from ctypes import *
 it = CDLL({path!r}, RTLD_GLOBAL)
@@ -167,7 +167,7 @@ RUNTIMES = (
         Debian(("libc6",)),
         ("sysconf(_SC_NPROCESSORS_ONLN)", "get_nprocs()", "sysconf(_SC_NPROCESSORS_CONF)"),
         lambda: library(
-            "libc.so.6",
+            None,
             "text(it.gnu_get_libc_version)",
             *("it.sysconf(84)", "it.get_nprocs()", "it.sysconf(83)"),
         ),
