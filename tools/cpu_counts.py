@@ -42,7 +42,6 @@ from overlock_tools.apps.runtimes.situations import (
     QUOTA_ONE,
     SITUATIONS,
     counts,
-    traced,
 )
 from overlock_tools.bench.conditions import cgroup
 from overlock_tools.core.system import machine, native
@@ -105,7 +104,7 @@ def looked(runtime: Runtime) -> list[str]:
         for place in (QUOTA_ONE, FREE):
             with contextlib.suppress(Fail):
                 probe = Probe(runtime.name, command, runtime.environment)
-                traced(probe, SITUATIONS[place])
+                counts(probe, SITUATIONS[place])
                 break
         return reads.words(out.read_text(errors="replace"))
 

@@ -3,7 +3,9 @@
 
 import os
 import sys
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from overlock_tools.apps.runtimes.asked import Probe
 from overlock_tools.apps.runtimes.situations import SITUATIONS, counts
 from overlock_tools.bench.conditions import cgroup
 from overlock_tools.core.system.errors import MISSING, Fail
+from tests.processes import gone, until
 
 CPUS = len(os.sched_getaffinity(0))
 NOW = "len(os.sched_getaffinity(0))"
@@ -126,3 +129,16 @@ def test_a_probe_that_fails_says_why(call: str, said: str) -> None:
 def test_a_program_that_is_missing_says_so() -> None:
     with pytest.raises(Fail, match=r"nothing ended: .*not found"):
         counts(Probe("nothing", ["/no/such/program"], {}), SITUATIONS["free"])
+
+
+def test_a_probe_ends_by_itself_and_its_children_are_ended() -> None:
+    setup = """
+import atexit, os, subprocess, sys
+child = subprocess.Popen(["sleep", "600"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+atexit.register(lambda: os.unlink(os.environ["OL_SHARED"]))
+"""
+    with tempfile.NamedTemporaryFile(delete=False) as shared:
+        command = catalogue.python(sys.executable, setup, "", "child.pid")
+        (child,) = counts(Probe("p", command, {"OL_SHARED": shared.name}), SITUATIONS["free"])
+    assert not Path(shared.name).exists()
+    until(lambda: gone(child))

@@ -4,7 +4,7 @@ answer."""
 
 import contextlib
 import os
-import selectors
+import select
 import signal
 import subprocess
 import tempfile
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from overlock_tools.core.system.errors import FAILED, Fail, last_line
 
-ANSWER_S, END_S = 300.0, 60.0  # for a machine that is emulated, too
+ANSWER_S, END_S = 300.0, 30.0  # for a machine that is emulated, too
 # The shell reads a line, byte by byte, and becomes the probe, which reads the others.
 GATE = ("sh", "-c", 'read -r begin && exec "$@"', "sh")
 
@@ -38,24 +38,22 @@ class Probe:
         return self._process.pid
 
     def close(self) -> None:
+        """It ends as no question is left, and removes what it shares; else it is killed."""
         if self._errors.closed:
             return
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
+        assert self._process.stdin
+        self._process.stdin.close()
+        ended = os.pidfd_open(self.pid)
+        select.select([ended], [], [], END_S)
+        os.close(ended)
+        os.killpg(self.pid, signal.SIGKILL)  # children, too; its id is not another's before wait()
         self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout, self._errors):
+        for stream in (self._process.stdout, self._errors):
             if stream:
                 stream.close()
 
     def begin(self) -> None:
         self._say("begin")
-
-    def end(self) -> None:
-        """As a probe does when no question is left; close() ends one that does not."""
-        assert self._process.stdin
-        self._process.stdin.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(END_S)
 
     def version(self) -> str:
         return self._asked("version")
@@ -76,15 +74,13 @@ class Probe:
         self._say(word)
         assert self._process.stdout
         out, said = self._process.stdout.fileno(), b""
-        with selectors.DefaultSelector() as waiting:
-            waiting.register(out, selectors.EVENT_READ)
-            while not said.endswith(b"\n"):
-                if not waiting.select(ANSWER_S):
-                    raise Fail(f"{self.name} did not answer within {ANSWER_S:g} s", FAILED)
-                got = os.read(out, 4096)
-                if not got:
-                    raise Fail(f"{self.name} ended: {last_line(self._said())}", FAILED)
-                said += got
+        while not said.endswith(b"\n"):
+            if not select.select([out], [], [], ANSWER_S)[0]:
+                raise Fail(f"{self.name} did not answer within {ANSWER_S:g} s", FAILED)
+            got = os.read(out, 4096)
+            if not got:
+                raise Fail(f"{self.name} ended: {last_line(self._said())}", FAILED)
+            said += got
         return said.decode().strip()
 
     def _said(self) -> str:

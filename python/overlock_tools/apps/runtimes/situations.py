@@ -175,11 +175,3 @@ def _settled(probe: Probe) -> list[int]:
         probe.counts()
         time.sleep(BETWEEN_S)
     return probe.counts()
-
-
-def traced(probe: Probe, situation: Situation) -> None:
-    """It counts once, and ends by itself: who watches it has then written all."""
-    with closing(probe), situation.applied(probe.pid), closing(probe):
-        probe.begin()
-        probe.counts()
-        probe.end()
