@@ -38,7 +38,7 @@ endfunction()
 # keep the API visible, so that an executable can lend it to locks it loads; a shared object that
 # contains one must hide it again (-Wl,--exclude-libs,ALL or a version script).
 function(overlock_library name kind)
-	set(sources calibrate.c clock.c context.c knowledge.c locks.c park.c quota.c rseq.c
+	set(sources calibrate.c cgroup.c clock.c context.c knowledge.c locks.c park.c quota.c rseq.c
 		slices.c tunable.c tuning.c platform.c)
 	if(ARGN)
 		list(APPEND sources site/held.c site/json.c site/memory.c site/read.c site/stacks.c

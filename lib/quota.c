@@ -8,6 +8,7 @@
  * interval between looks. Files are opened by name at each look: a program may close what is open.
  */
 #include "bare.h"
+#include "cgroup.h"
 #include "internal.h"
 #include "quota.h"
 
@@ -20,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOOK_NS = 1000000, TEXT = 1024 };
+enum { LOOK_NS = 1000000 };
 
 static struct {
 	struct ol_quota of;
@@ -46,20 +47,6 @@ uint64_t ol_quota_learn(struct ol_quota *q, const struct ol_quota_seen *seen)
 	return seen->now + left - q->began.now < q->period ? seen->now + left : OL_NEVER;
 }
 
-/* strtoull() would take signs and spaces; sscanf() may allocate, and is asked in the midst of waits. */
-static bool number_at(const char *text, uint64_t *value)
-{
-	const char *at = text;
-	uint64_t n = 0;
-
-	for (; *at >= '0' && *at <= '9'; at++)
-		if (__builtin_mul_overflow(n, UINT64_C(10), &n) ||
-		    __builtin_add_overflow(n, (uint64_t)(*at - '0'), &n))
-			return false;
-	*value = n;
-	return at > text;
-}
-
 bool ol_quota_field(const char *text, const char *word, uint64_t *value)
 {
 	size_t n = strlen(word);
@@ -67,35 +54,23 @@ bool ol_quota_field(const char *text, const char *word, uint64_t *value)
 	for (const char *line = text; line; line = strchr(line, '\n')) {
 		line += *line == '\n';
 		if (!strncmp(line, word, n) && line[n] == ' ')
-			return number_at(line + n + 1, value);
+			return ol_cgroup_number(line + n + 1, value);
 	}
 	return false;
 }
 
-static bool read_text(const char *path, char text[TEXT])
-{
-	int fd = ol_bare_open(path, O_RDONLY | O_CLOEXEC, 0);
-	ssize_t n;
-
-	if (fd < 0)
-		return false;
-	n = ol_bare_read(fd, text, TEXT - 1);
-	ol_bare_close(fd);
-	text[n > 0 ? n : 0] = 0;
-	return n > 0;
-}
-
 static bool look(struct ol_quota_seen *seen)
 {
-	char text[TEXT];
+	char text[OL_CGROUP_TEXT];
 
-	if (!read_text(group.stat, text) || !ol_quota_field(text, "nr_periods", &seen->periods))
+	if (!ol_cgroup_read(group.stat, text) ||
+	    !ol_quota_field(text, "nr_periods", &seen->periods))
 		return false;
 	if (!group.v1 && !ol_quota_field(text, "usage_usec", &seen->usage))
 		return false;
 	if (!group.v1)
 		seen->usage *= 1000;
-	else if (!read_text(group.usage, text) || !number_at(text, &seen->usage))
+	else if (!ol_cgroup_read(group.usage, text) || !ol_cgroup_number(text, &seen->usage))
 		return false;
 	seen->now = ol_clock();
 	return true;
@@ -132,115 +107,15 @@ void ol_quota_renew(void)
 
 /* Finding the group. */
 
-const char *ol_quota_below(const char *path, const char *root)
-{
-	size_t n = strcmp(root, "/") != 0 ? strlen(root) : 0;
-
-	if (strncmp(path, root, n) != 0 || (path[n] && path[n] != '/') || strstr(path, "/.."))
-		return "";
-	return path[n] && path[n + 1] ? path + n : "";
-}
-
-static bool has_word(const char *list, const char *word)
-{
-	size_t n = strlen(word);
-
-	for (; list; list = strchr(list, ',')) {
-		list += *list == ',';
-		if (!strncmp(list, word, n) && strchr(",\n ", list[n]))
-			return true;
-	}
-	return false;
-}
-
-/* The path in the hierarchy of that controller; null: version 2. */
-static bool own_path(const char *controller, char path[PATH_MAX])
-{
-	char line[PATH_MAX + 256];
-	FILE *file = fopen("/proc/self/cgroup", "re");
-	bool found = false;
-
-	while (file && !found && fgets(line, sizeof(line), file)) {
-		char *list = strchr(line, ':'), *own = list ? strchr(list + 1, ':') : 0;
-
-		if (!own)
-			continue;
-		*own++ = ',';
-		found = controller ? has_word(list + 1, controller) : list + 2 == own;
-		if (found)
-			snprintf(path, PATH_MAX, "%.*s", (int)strcspn(own, "\n"), own);
-	}
-	if (file)
-		fclose(file);
-	return found;
-}
-
-/* Where the hierarchy of that controller is mounted, and below which of its groups. */
-static bool mount_of(const char *controller, char root[PATH_MAX], char point[PATH_MAX])
-{
-	char line[2 * PATH_MAX];
-	FILE *file = fopen("/proc/self/mountinfo", "re");
-	bool found = false;
-
-	while (file && !found && fgets(line, sizeof(line), file)) {
-		const char *kind = strstr(line, " - "), *options = strrchr(line, ' ');
-
-		if (!kind || sscanf(line, "%*s %*s %*s %4095s %4095s", root, point) != 2)
-			continue;
-		found = controller ? !strncmp(kind, " - cgroup ", 10) &&
-					     has_word(options + 1, controller)
-				   : !strncmp(kind, " - cgroup2 ", 11);
-	}
-	if (file)
-		fclose(file);
-	return found;
-}
-
-/* The folder of our group there. */
-static bool folder_of(const char *controller, char folder[PATH_MAX])
-{
-	char path[PATH_MAX], root[PATH_MAX], point[PATH_MAX];
-
-	return own_path(controller, path) && mount_of(controller, root, point) &&
-	       snprintf(folder, PATH_MAX, "%s%s", point, ol_quota_below(path, root)) < PATH_MAX;
-}
-
-static bool read_number(const char *folder, const char *name, int64_t *value)
-{
-	char path[PATH_MAX + 32], text[TEXT];
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	return read_text(path, text) && sscanf(text, "%" SCNd64, value) == 1;
-}
-
-static bool limit_of(const char *folder)
-{
-	char path[PATH_MAX + 32], text[TEXT];
-	int64_t quota, period;
-
-	if (group.v1 && (!read_number(folder, "cpu.cfs_quota_us", &quota) || quota <= 0 ||
-			 !read_number(folder, "cpu.cfs_period_us", &period)))
-		return false;
-	snprintf(path, sizeof(path), "%s/cpu.max", folder);
-	if (!group.v1 &&
-	    (!read_text(path, text) || sscanf(text, "%" SCNd64 " %" SCNd64, &quota, &period) != 2))
-		return false; /* "max" */
-	group.of = (struct ol_quota){ .quota = (uint64_t)quota * 1000,
-				      .period = (uint64_t)period * 1000 };
-	return true;
-}
-
 /* The nearest group with a quota, from ours up; its level above ours, or -1. */
-static int limited(char folder[PATH_MAX], size_t top)
+static int limited(struct ol_cgroup *g)
 {
 	int level = 0;
 
-	for (; !limit_of(folder); level++) {
-		char *slash = strrchr(folder, '/');
-
-		if (!slash || slash < folder + top)
+	while (!ol_cgroup_quota(g, &group.of.quota, &group.of.period)) {
+		if (!ol_cgroup_rise(g))
 			return -1;
-		*slash = 0;
+		level++;
 	}
 	return level;
 }
@@ -252,7 +127,7 @@ static bool find_usage(int level)
 
 	if (!group.v1)
 		return true;
-	if (!folder_of("cpuacct", folder))
+	if (!ol_cgroup_folder("cpuacct", folder))
 		return false;
 	for (; level; level--)
 		*strrchr(folder, '/') = 0;
@@ -261,20 +136,16 @@ static bool find_usage(int level)
 
 bool ol_quota_start(void)
 {
-	char folder[PATH_MAX], root[PATH_MAX], point[PATH_MAX];
-	const char *controller = "cpu";
+	struct ol_cgroup g;
 	struct ol_quota_seen seen;
 	int level, saved = errno;
 	bool found;
 
 	memset(&group, 0, sizeof(group));
-	group.v1 = folder_of(controller, folder);
-	if (!group.v1)
-		controller = 0;
-	found = (group.v1 || folder_of(0, folder)) && mount_of(controller, root, point);
-	level = found ? limited(folder, strlen(point)) : -1;
+	level = ol_cgroup_find(&g) ? limited(&g) : -1;
+	group.v1 = g.is_v1;
 	found = level >= 0 && find_usage(level) &&
-		snprintf(group.stat, sizeof(group.stat), "%s/cpu.stat", folder) < PATH_MAX &&
+		snprintf(group.stat, sizeof(group.stat), "%s/cpu.stat", g.folder) < PATH_MAX &&
 		look(&seen);
 	if (found) {
 		group.of.last = group.of.began = seen;

@@ -26,9 +26,6 @@ uint64_t ol_quota_learn(struct ol_quota *q, const struct ol_quota_seen *seen);
 /* The number behind `word` and a space, at the start of a line. */
 bool ol_quota_field(const char *text, const char *word, uint64_t *value);
 
-/* Where a group that /proc/self/cgroup calls `path` is, below a mount of `root`; "" : at its top. */
-const char *ol_quota_below(const char *path, const char *root);
-
 bool ol_quota_start(void); /* false: no group from here up has a quota */
 ol_ticks_t ol_quota_ends(void);
 void ol_quota_renew(void); /* in a child after fork(): the thread that was looking is not here */

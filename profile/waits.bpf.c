@@ -12,6 +12,7 @@
 #include "kernel.h"
 #include "account.h"
 #include <linux/bpf_perf_event.h>
+#include <linux/errno.h>
 #include <linux/futex.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
@@ -200,12 +201,12 @@ static __always_inline bool is_wake(__u32 op)
 static __always_inline struct thread_seen *begin_thread(__u32 id, const char *name,
 							enum state state, __u64 now)
 {
-	struct thread_seen *t;
+	long failed = bpf_map_update_elem(&threads, &id, &new_thread, BPF_NOEXIST);
+	struct thread_seen *t = bpf_map_lookup_elem(&threads, &id);
 
-	bpf_map_update_elem(&threads, &id, &new_thread, BPF_NOEXIST);
-	t = bpf_map_lookup_elem(&threads, &id);
 	if (!t) {
-		COUNT(threads_lost, 1);
+		if (failed != -ENOMEM) /* else there is room, and memory when it is seen next */
+			COUNT(threads_lost, 1);
 		return 0;
 	}
 	bpf_probe_read_kernel_str(t->name, sizeof(t->name), name);

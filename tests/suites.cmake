@@ -228,6 +228,12 @@ suite(spins SECONDS 90
 	BUILD all
 	COMMAND "pytest -rs tests/run/spins")
 
+suite(fit SECONDS 40
+	WHAT "overlock run --fit: all ways of asking for CPUs agree under masks, quotas, nested groups and while they change; what is configured stays; allocators, signal handlers and threads ask; mutants are caught"
+	PATHS run/fit lib/cgroup.c python/overlock_tools/run tests/run/fit tests/mutant.py
+	BUILD all
+	COMMAND "pytest -rs tests/run/fit")
+
 suite(symbols QUICK SECONDS 50
 	WHAT "no wait for a lock, no release and no child of a fork allocates, uses stdio or the loader, or can be cancelled: the machine code of the built libraries; planted calls are found; the library's symbols and the public types against lib/abi; removals and changes are caught, additions are reported"
 	BUILD all

@@ -14,6 +14,7 @@ import advice_tables
 import apps_measured
 import chaos_programs
 import cpu_counts
+import fit_measured
 import guest_measured
 import judged
 import knowledge_measured
@@ -334,6 +335,8 @@ PARTS: dict[str, Callable[..., str]] = {
     "machines-left": machines.left_table,
     "machines-costs": machines.costs_table,
     "simulator-speed": simulator_speed.speed_table,
+    "fit-rates": fit_measured.rates_table,
+    "fit-about": fit_measured.about_table,
     "spins-rates": spins_measured.rates_table,
     "spins-bounds": spins_measured.bounds_table,
     "spins-costs": spins_measured.costs_table,

@@ -47,6 +47,7 @@ SELDOM = {"throttled": 0.0, "throttled_ever": {"share": 0.049}}
 OFTEN = {"throttled": 0.0, "throttled_ever": {"share": 0.05}}
 STARVED = {**CPUS, "waiting": 0.2, "wanting": 4.41}
 CROWDED_OUT = {**CPUS, "waiting": 0.2, "wanting": 4.4}
+MISCOUNTS = {"counting": {"miscounts": True}}
 FIFO, UNORDERED = {"openmp_lock": {"fifo": True}}, {"openmp_lock": {"fifo": False}}
 SPIN = {"openmp_barriers": {"spin": True}, "openmp_threads": 5, "threads_fit": 4}
 RTE = {"own_locks": [{"name": "jemalloc", "spins": False}, {"name": "DPDK", "spins": True}]}
@@ -109,6 +110,8 @@ EDGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("throttled_before", OFTEN, {"throttled_ever": {"share": 0.049}}),
     ("throttled_seldom", SELDOM, {"throttled_ever": {"share": 0.05}}),
     ("throttled_seldom", SELDOM, {"throttled_ever": {"share": 0.0}}),
+    ("miscounted", {**CPUS, **MISCOUNTS, "quota": 3.0}, {"quota": 3.1}),
+    ("miscounted", {**CPUS, **MISCOUNTS, "quota": 3.0}, {"counting": {"miscounts": False}}),
     ("quota", {**CPUS, **SELDOM, "quota": 3.9}, {"quota": 4.0}),
     ("quota", {**CPUS, **SELDOM, "quota": 3.9}, OFTEN),
     ("slow_clock", {"clock": 200.0}, {"clock": 199.0}),

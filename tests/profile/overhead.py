@@ -29,7 +29,7 @@ HERE = Path(__file__).resolve().parent
 STATS = Path("/proc/sys/kernel/bpf_stats_enabled")
 LOOK_S = 0.2
 TICKS = os.sysconf("SC_CLK_TCK")
-# Name; threads, pieces, ns of each, ns of them under the lock. "yield": no lock, and yields instead.
+# Name; threads, pieces, ns of each, ns of them under the lock. "yield": it yields, without a lock.
 LOADS = (
     ("locks: 2 threads", 2, 15_000_000, 100, 20),
     ("locks: 8 threads", 8, 15_000_000, 100, 20),

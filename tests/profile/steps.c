@@ -12,9 +12,10 @@ static struct lock_seen seen = { .since = 1, .role = ROLE_HOLDER };
 
 static void take(__u64 now, int waiters)
 {
+	static const __u64 none[STATES];
 	struct split split;
 
-	account(&seen, now, NULL, &split);
+	account(&seen, now, none, &split);
 	change_waiters(&seen, now, waiters);
 }
 
@@ -28,6 +29,7 @@ int main(int argc, char **argv)
 
 		take(now, atoi(more + 1));
 	}
+	add_missed(&seen);
 	for (int i = 0; i < STATES; i++)
 		sum += seen.ns[ROLE_HOLDER][i];
 	printf("%llu\n", sum);

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from overlock_tools.core.system import repeated
+from overlock_tools.profile import command as watching
 from overlock_tools.profile import sampler, verify
 from overlock_tools.profile.runtimes import unwatched
-from tests.processes import HANG_S
+from tests.processes import HANG_S, until
 
 
 def profile(*words: str, folder: Path | None = None) -> "subprocess.CompletedProcess[str]":
@@ -141,3 +142,13 @@ def test_runtimes_with_locks_of_their_own_are_known_by_their_files(
 ) -> None:
     maps = f"7f0000000000-7f0000001000 r-xp 00000000 08:01 17 {path}\n"
     assert unwatched(os.getpid(), maps) == found
+
+
+def test_the_quota_of_a_program_that_has_ended_is_the_last_one_seen() -> None:
+    """The kernel says of a zombie that it is in the topmost group, which has none."""
+    with subprocess.Popen(["true"]) as program:
+        stat = Path(f"/proc/{program.pid}/stat")
+        until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "Z")
+        context = watching.Context(program.pid, {"quota": 1.5})
+        context.look()
+        assert context.found["quota"] == 1.5

@@ -568,3 +568,35 @@ def test_main_lock_is_the_longest_waited_for() -> None:
     main = advice.main_lock(found)
     assert main
     assert main["address"] == 0x9000
+
+
+def stopped_by_quota(quota: float | None = 1.0, **times: int) -> dict[str, Any]:
+    """100 ms on 2 CPUs."""
+    ran = {"running": 100 * MS, "throttled": 90 * MS} | {name: n * MS for name, n in times.items()}
+    return _make(made(locks=[], causes=[], times=ran), {"quota": quota, "allowed": 2})
+
+
+def test_a_quota_that_stops_its_threads_is_told() -> None:
+    found = stopped_by_quota()
+    said = " ".join(show.sentences(found))
+    assert "Its CPU quota of 1 CPUs stopped its threads for 47 % of the time" in said
+    assert "0.90 were stopped by the CPU quota" in show.times(found)
+    assert "quota" not in " ".join(show.sentences(stopped_by_quota(throttled=5)))
+
+
+@pytest.mark.parametrize(
+    ("quota", "times", "advised"),
+    [
+        (1.0, {}, True),
+        (1.0, {"running": 50, "preempted": 150, "throttled": 0}, True),
+        (2.0, {}, False),  # it pays for all
+        (None, {}, False),
+        (1.0, {"preempted": 200}, False),  # four threads: nobody counted two CPUs
+        (1.0, {"running": 200, "throttled": 0}, False),  # nobody lacks one
+    ],
+)
+def test_who_counted_cpus_beyond_its_quota_is_told_of_fit(
+    quota: float | None, times: dict[str, int], advised: bool
+) -> None:
+    commands = [one["command"] for one in stopped_by_quota(quota, **times)["advice"]]
+    assert (["overlock", "run", "--fit", "--"] in commands) == advised

@@ -391,4 +391,19 @@ LOOP = (0x100, 0x110)
     ids=["nobody away", "others away", "preempted", "throttled", "waits, too", "behind", "no user"],
 )
 def test_who_may_be_the_holder(one: Sample, holders: set[int], cause: str) -> None:
-    assert spins._cause(one, LOOP, holders, kinds.SPINLOCK) == cause
+    assert spins._cause(one, LOOP, holders, kinds.SPINLOCK, True) == cause
+
+
+@pytest.mark.parametrize(
+    ("one", "short_of_quota", "cause"),
+    [
+        (sample(), False, "others_running"),
+        (sample(), True, "quota_spent"),
+        (sample({}, 1, suspect(2, 0x500)), True, "others_preempted"),
+        (sample({}, 1, suspect(2, 0x500, "throttled")), False, "others_throttled"),
+    ],
+)
+def test_spinning_on_no_lock_is_a_loss_where_somebody_lacks_cpu_time(
+    one: Sample, short_of_quota: bool, cause: str
+) -> None:
+    assert spins._cause(one, LOOP, set(), kinds.SPIN_BARRIER, short_of_quota) == cause

@@ -131,6 +131,8 @@ LEFT_TO_PYTHON = {
             ("--counters",),
             ("--counters=1s",),
             ("--spins=dry-run",),
+            ("--fit",),
+            ("--fit=2",),
             ("--histograms",),
             ("--check",),
             ("--json",),

@@ -8,6 +8,7 @@ from overlock_tools.core.system.kernel_files import Tree
 
 # Each adds its facts to the list.
 from overlock_tools.doctor import (  # noqa: F401
+    counting_facts,
     hypervisor_facts,
     inside_facts,
     load_facts,

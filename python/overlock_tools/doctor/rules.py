@@ -22,9 +22,14 @@ SLOW_CLOCK_NS = 200
 # A base slice from which on a preempted holder is missed for long even by patient waiters.
 LONG_SLICE_NS = 3_000_000
 
+FIT = (
+    "free, if it counts the CPUs by itself: overlock run --fit -- PROGRAM, which is told how many "
+    "its quota pays for"
+)
 THROTTLED_ADVICE = (
+    FIT,
     "raise the quota to what the threads want at their peak, or start no more threads than it pays "
-    "for (GOMAXPROCS, OMP_NUM_THREADS, pool sizes: many runtimes count the CPUs, not the quota)",
+    "for (GOMAXPROCS, OMP_NUM_THREADS, pool sizes)",
     *say("quota"),
 )
 
@@ -349,6 +354,16 @@ RULES = (
         "the CPU quota ({quota}) stopped the group occasionally ({throttled_ever}), but not during "
         "the observation.",
         THROTTLED_ADVICE,
+    ),
+    Rule(
+        "miscounted",
+        Answer.POSSIBLE,
+        Scope.PROCESS,
+        lambda v: (
+            (v["quota"] or inf) <= v["cpus_usable"] - 1 and v.part("counting", "miscounts") is True
+        ),
+        "it may have counted {cpus_usable} CPUs, where its quota pays for {quota}: {counting}.",
+        (FIT,),
     ),
     Rule(
         "quota",

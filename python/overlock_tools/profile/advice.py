@@ -13,6 +13,7 @@ the holder, whose cache lines they take and before whom they run, is not in that
 more.
 """
 
+import math
 from typing import Any
 
 from overlock_tools.profile import causes, kinds, remedies
@@ -168,7 +169,7 @@ def _for_no_lock(report: Report, lock: Report) -> list[Report]:
     ran = report["times"].get("running", 0)
     gain = float(min(ran / max(ran - report["burnt_ns"], 1), MOST))  # of all that it spins at
     own = _remedy(lock)
-    found = []
+    found = _by_fit(report, gain)
     if own and own.setting:
         costs = f" ({own.costs})" if own.costs else ""
         found.append(_advice(cause, f"set {own.setting}{costs}", ["env", own.setting], gain))
@@ -179,6 +180,24 @@ def _for_no_lock(report: Report, lock: Report) -> list[Report]:
         return found
     fewer = ["env", f"{own.threads}={_fitting(report)}"] if own and own.threads else []
     return [*found, _advice(cause, _fewer_threads(report), fewer, gain)]
+
+
+def counted_too_many(report: Report) -> bool:
+    """It has as many threads with work as the CPUs that it may be on; its quota pays for fewer."""
+    allowed = report.get("allowed") or report["cpus"]
+    pays = math.ceil(report.get("quota") or allowed)
+    return lacks_cpus(report) and pays < allowed and round(wanting(report)) == allowed
+
+
+def _by_fit(report: Report, gain: float | None = None) -> list[Report]:
+    """Where it seems to have counted its threads' CPUs by itself."""
+    if not counted_too_many(report):
+        return []
+    words = (
+        "tell it how many CPUs its quota pays for, if it counts them by itself: "
+        f"`overlock run --fit -- {report['program']}`"
+    )
+    return [_advice("quota_spent", words, ["overlock", "run", "--fit", "--"], gain)]
 
 
 def _by_yields(report: Report, lock: Report) -> list[Report]:
@@ -219,7 +238,7 @@ def of(report: Report) -> list[Report]:
     """For the lock that costs the most, by what is behind its waits, the greatest first."""
     lock = main_lock(report)
     if not lock:
-        return []
+        return _by_fit(report)
     if lock["spins"]:
         return _for_no_lock(report, lock)
     found = []
@@ -238,7 +257,8 @@ def of(report: Report) -> list[Report]:
                 "upper_bound": not lock["ran_ns"],
             }
         )
-    return sorted(found + _by_yields(report, lock), key=lambda one: not is_worth(one))
+    found += _by_fit(report) + _by_yields(report, lock)
+    return sorted(found, key=lambda one: not is_worth(one))
 
 
 def is_worth(one: Report) -> bool:

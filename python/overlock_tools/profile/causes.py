@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Why a wait lasted: what the thread did that everybody waited for."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from overlock_tools.profile.seen import HOLDER, NEXT, UNKNOWN, Roles
@@ -57,6 +58,12 @@ CAUSES = (
     ),
     Cause("others_running", "all threads of the program had CPUs", "others running", (), False),
     Cause(
+        "quota_spent",
+        "all threads of the program had CPUs, but the spinning used up its CPU quota",
+        "quota spent",
+        (),
+    ),
+    Cause(
         "others_preempted",
         "other threads of the program had no CPU",
         "others preempted",
@@ -99,6 +106,15 @@ CAUSES = (
         False,
     ),
 )
+ABLE = ("running", "preempted", "throttled", "waking")  # states in which a thread has work
+STOPPED = 0.05  # of the time in which threads have work; a group meets its quota by accident
+
+
+def is_short_of_quota(times: Mapping[str, int]) -> bool:
+    """Whether the quota of its group stops its threads."""
+    return times.get("throttled", 0) > STOPPED * sum(times.get(state, 0) for state in ABLE)
+
+
 BY_NAME = {cause.name: cause for cause in CAUSES}
 BY_PART = {part: cause for cause in CAUSES for part in cause.parts}
 

@@ -52,6 +52,12 @@ def _allowed(pid: int, *, able: bool) -> int:
     return len(found)
 
 
+def _has_ended(pid: int) -> bool:
+    """It may not have been waited for yet."""
+    stat = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    return stat[:1] in ([], ["Z"], ["X"])
+
+
 @dataclass
 class Context:
     """What is known of the program beside its waits; while it runs."""
@@ -82,7 +88,8 @@ class Context:
             self.found["allowed"] = allowed
         with contextlib.suppress(Unknown, OSError):
             quota = cgroups.quota(tree, cgroups.of(tree, str(self.pid)))
-            self.found["quota"] = quota.cpus if quota else None
+            if not _has_ended(self.pid):  # else the kernel says that it is in the topmost group
+                self.found["quota"] = quota.cpus if quota else None
         with contextlib.suppress(OSError):
             maps = Path(f"/proc/{self.pid}/maps").read_text(errors="replace")
             if maps:

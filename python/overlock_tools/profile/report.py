@@ -28,7 +28,6 @@ STACKS = 10  # of each lock
 MOST_BYTES = 1 << 31  # of an object: what is farther away from its code is none of its variables
 MOSTLY = 0.75
 HELD_UP = "holder_lock"  # a cause: the holder waits at a futex
-ABLE = ("running", "preempted", "throttled", "waking")
 # Of the kernel: what waits for any lock.
 WAITS_IN_KERNEL = (
     "trace", "bpf", "__bpf", "queued_", "native_", "_raw_", "__mutex", "mutex_", "down_", "rwsem_",
@@ -407,7 +406,7 @@ def make(seen: Seen, names: Names, program: str, context: Report) -> Report:
     locks = _locks(seen, names)
     lost = sum(map(advice.lost, locks)) + seen.others.get("wait_ns", 0)
     ran = sum(min(lock["ran_ns"], advice.lost(lock)) for lock in locks)
-    wanted = sum(seen.times.get(state, 0) for state in ABLE) + lost - ran  # who spins runs
+    wanted = sum(seen.times.get(state, 0) for state in causes.ABLE) + lost - ran  # who spins runs
     report = {
         "format": FORMAT,
         "program": program,

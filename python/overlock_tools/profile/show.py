@@ -125,7 +125,8 @@ def sentences(report: Report) -> list[str]:
     lost = share(report["lost_ns"], report["wanted_ns"])
     lock = advice.main_lock(report)
     if not lock:
-        return _unwatched(report) + _no_lock(report) + _harmless(report)
+        said = _no_lock(report) + _harmless(report) + _stopped(report)
+        return _unwatched(report) + said + _try(report["advice"])
     if lock["spins"]:
         return _unwatched(report) + _spinning(report, lock)
     cause, ns = advice.main_cause(lock)
@@ -142,7 +143,14 @@ def sentences(report: Report) -> list[str]:
         f"{advice.wanting(report):.1f} threads had work, for {advice.usable_cpus(report):g} CPUs."
     )
     doubts = [f"Not judged: {'; '.join(report['doubts'])}."] if report["doubts"] else []
-    return [*_unwatched(report), first, second, *_try(report["advice"]), *doubts]
+    return [
+        *_unwatched(report),
+        first,
+        second,
+        *_stopped(report),
+        *_try(report["advice"]),
+        *doubts,
+    ]
 
 
 def _spinning(report: Report, lock: Report) -> list[str]:
@@ -159,8 +167,21 @@ def _spinning(report: Report, lock: Report) -> list[str]:
         f"{causes.BY_NAME[cause].because}: {advice.wanting(report):.1f} threads had work, for "
         f"{advice.usable_cpus(report):g} CPUs.",
         *_fewer_cpus(report),
+        *_stopped(report),
         *_try(report["advice"]),
         *doubts,
+    ]
+
+
+def _stopped(report: Report) -> list[str]:
+    """By the quota of its group."""
+    if not causes.is_short_of_quota(report["times"]):
+        return []
+    stopped = share(report["times"].get("throttled", 0), report["wanted_ns"])
+    quota = report.get("quota")
+    of = f" of {quota:g} CPUs" if quota else ""
+    return [
+        f"Its CPU quota{of} stopped its threads for {stopped} of the time in which they had work."
     ]
 
 
@@ -267,11 +288,14 @@ def _kernel(report: Report) -> str:
 
 def times(report: Report) -> str:
     whole = max(1, report["ns"])
-    ran, ready = (report["times"].get(state, 0) / whole for state in ("running", "preempted"))
+    ran, ready, stopped = (
+        report["times"].get(state, 0) / whole for state in ("running", "preempted", "throttled")
+    )
+    by_quota = f"{stopped:.2f} were stopped by the CPU quota, " if stopped >= 0.005 else ""
     return (
         f"{report['ns'] / 1e9:.2f} s, {report['threads']} threads: on average {ran:.2f} ran, "
-        f"{ready:.2f} were able to run and had no CPU, {report['lost_ns'] / whole:.2f} waited for "
-        "locks."
+        f"{ready:.2f} were able to run and had no CPU, {by_quota}"
+        f"{report['lost_ns'] / whole:.2f} waited for locks."
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from overlock_tools.core.system import native
-from overlock_tools.profile import kinds, placing
+from overlock_tools.profile import causes, kinds, placing
 from overlock_tools.profile.kinds import FIFO_SPINLOCK, SPIN_WAIT, Kind, Manner
 from overlock_tools.profile.loops import FINDER, Instruction, Loop, instructions
 from overlock_tools.profile.naming import Names
@@ -77,10 +77,12 @@ def _holders(visits: list["_Visit"], users: set[int]) -> set[int]:
     return users | {thread for thread, n in away.items() if n > USUALLY * len(visits)}
 
 
-def _cause(sample: Sample, loop: tuple[int, int], holders: set[int], kind: Kind) -> str:
+def _cause(
+    sample: Sample, loop: tuple[int, int], holders: set[int], kind: Kind, short_of_quota: bool
+) -> str:
     """A thread that may be the holder is off its CPU elsewhere in the code."""
     if kind.spins:
-        return _cause_without_holder(sample)
+        return _cause_without_holder(sample, short_of_quota)
     for suspect in sample.suspects:
         if suspect.thread in holders and not loop[0] <= suspect.ip < loop[1]:
             return "holder_throttled" if suspect.state == "throttled" else "holder_preempted"
@@ -89,10 +91,13 @@ def _cause(sample: Sample, loop: tuple[int, int], holders: set[int], kind: Kind)
     return "turn_preempted" if kind == FIFO_SPINLOCK else "unknown"
 
 
-def _cause_without_holder(sample: Sample) -> str:
-    """Whoever of the program lacks a CPU may be waited for: if nobody does, spinning is no loss."""
+def _cause_without_holder(sample: Sample, short_of_quota: bool) -> str:
+    """Whoever of the program lacks a CPU may be waited for: if nobody does, spinning is no loss.
+
+    But where the quota is used up, whatever CPU time it takes is missing later.
+    """
     if not sample.away:
-        return "others_running"
+        return "quota_spent" if short_of_quota else "others_running"
     throttled = any(suspect.state == "throttled" for suspect in sample.suspects)
     return "others_throttled" if throttled else "others_preempted"
 
@@ -176,10 +181,10 @@ def _spin(address: int, visits: list[_Visit]) -> Spin:
     return spin
 
 
-def _blame(spin: Spin, visits: list[_Visit]) -> None:
+def _blame(spin: Spin, visits: list[_Visit], short_of_quota: bool) -> None:
     holders = _holders(visits, spin.users)
     for visit in visits:
-        cause = _cause(visit.sample, visit.where, holders, spin.kind)
+        cause = _cause(visit.sample, visit.where, holders, spin.kind, short_of_quota)
         spin.by_cause[cause] += round(visit.weight * 1000)
 
 
@@ -196,7 +201,7 @@ def _tell(spin: Spin, visits: list[_Visit], seen: Seen, words: int, names: Names
     """What is waited for, and why."""
     steps = placing.of_frame(spin.frames.most_common(1)[0][0], names)
     spin.kind, spin.kind_by = kinds.of_spin(steps, _manner(spin, visits, _workers(seen), words))
-    _blame(spin, visits)
+    _blame(spin, visits, causes.is_short_of_quota(seen.times))
 
 
 def find(seen: Seen, names: Names) -> list[Spin]:

@@ -112,7 +112,7 @@ class Prepared(NamedTuple):
 
     @property
     def preloaded(self) -> dict[str, str]:
-        return {"LD_PRELOAD": self.variables["LD_PRELOAD"]}
+        return {name: self.variables[name] for name in ("LD_PRELOAD",) if name in self.variables}
 
     def before(self, library: Path) -> "Prepared":
         """With that library preloaded before the others."""

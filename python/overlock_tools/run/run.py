@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from overlock_tools.core.model import defs
 from overlock_tools.core.system import files, monitord
 from overlock_tools.core.system.errors import Fail
-from overlock_tools.run import interpose, killed, live, profiling, recording, settings, spins
+from overlock_tools.run import fit, interpose, killed, live, profiling, recording, settings, spins
 from overlock_tools.run.starting import CANNOT_START, starting
 
 
@@ -206,16 +206,39 @@ def asked(options: dict[str, Any]) -> tuple[str, dict[str, str]]:
     return flavour, ours
 
 
+def _beside_locks(options: dict[str, Any]) -> tuple[list[Path], dict[str, str]]:
+    """What has nothing to do with locks: its libraries, and the variables that it is told."""
+    libraries: list[Path] = []
+    told: dict[str, str] = {}
+    if words := spins.words(options):
+        libraries.append(spins.library())
+        told |= spins.variables(words)
+    if words := fit.asked(options):
+        libraries.append(fit.library())
+        told |= fit.variables(words)
+    return libraries, told
+
+
+def _prepared(libraries: list[Path], program: str, options: dict[str, Any]) -> interpose.Prepared:
+    try:
+        return interpose.prepare(":".join(map(str, libraries)), program)
+    except Fail as error:
+        if not fit.asked(options):
+            raise
+        if libraries != [fit.library()] or not fit.heeds_variables(program):
+            raise Fail(f"{error.message}; {fit.INSTEAD}", error.code) from error
+        return interpose.prepare()._replace(program=fit.found(program))
+
+
 def prepare(program: str, options: dict[str, Any]) -> tuple[interpose.Prepared, dict[str, str]]:
     """The program with its environment, and what of that is set for it."""
     try:
         flavour, ours = asked(options)
-        libraries = [interpose.built(flavour)]
-        if words := spins.words(options):
-            keeps_locks = not flavour and not interpose.names_a_lock(options)
-            libraries = [spins.library()] + ([] if keeps_locks else libraries)
-            ours = ({} if keeps_locks else ours) | spins.variables(words)
-        prepared = interpose.prepare(":".join(map(str, libraries)), program)
+        beside, told = _beside_locks(options)
+        keeps_locks = told and not flavour and not interpose.names_a_lock(options)
+        libraries = beside + ([] if keeps_locks else [interpose.built(flavour)])
+        ours = ({} if keeps_locks else ours) | told
+        prepared = _prepared(libraries, program, options)
     except Fail as error:
         raise Fail(error.message, max(error.code, CANNOT_START)) from error
     ours |= prepared.preloaded
@@ -235,6 +258,8 @@ def run(program: str, args: tuple[str, ...], options: dict[str, Any]) -> None:
     if options["record"]:
         sys.exit(recording.run(program, args, options, prepare))
     (path, variables), ours = prepare(program, options)
+    if words := fit.asked(options):
+        fit.tell(words, ours)
     if options["print"]:
         try:
             text = settings.text(options["print"], ours)

@@ -67,7 +67,7 @@ def next_abi(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     build = tmp_path_factory.mktemp("abi1")
     run("cmake", "-S", TOP, "-B", build, "-DOVERLOCK_ABI=1")
     chaos = ("chaos", "chaos-guest", "chaos-steal")
-    libraries = ("run", "run-counted", "run-checked", "run-spins", "record")
+    libraries = ("run", "run-counted", "run-checked", "run-fit", "run-spins", "record")
     programs = ("launch", "loops", *chaos, *libraries)
     wanted = ("overlock", "overlock_plain", "defs", *(f"overlock-{name}" for name in programs))
     run("cmake", "--build", build, "-j2", "--target", *wanted)

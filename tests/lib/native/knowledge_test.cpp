@@ -3,6 +3,7 @@
 // extension.
 #include "support.hpp"
 #include "internal.h"
+#include "cgroup.h"
 #include "quota.h"
 #include "rseq.h"
 
@@ -138,12 +139,12 @@ TEST(Quota, ReadsFieldsOfTheKernelsText) {
 }
 
 TEST(Quota, FindsTheGroupBelowWhatIsMounted) {
-    EXPECT_STREQ(ol_quota_below("/a/b", "/"), "/a/b");
-    EXPECT_STREQ(ol_quota_below("/a/b", "/a"), "/b");
-    EXPECT_STREQ(ol_quota_below("/a", "/a"), "");
-    EXPECT_STREQ(ol_quota_below("/", "/"), "");
-    EXPECT_STREQ(ol_quota_below("/abc", "/a"), "");
-    EXPECT_STREQ(ol_quota_below("/../x", "/"), "");
+    EXPECT_STREQ(ol_cgroup_below("/a/b", "/"), "/a/b");
+    EXPECT_STREQ(ol_cgroup_below("/a/b", "/a"), "/b");
+    EXPECT_STREQ(ol_cgroup_below("/a", "/a"), "");
+    EXPECT_STREQ(ol_cgroup_below("/", "/"), "");
+    EXPECT_STREQ(ol_cgroup_below("/abc", "/a"), "");
+    EXPECT_STREQ(ol_cgroup_below("/../x", "/"), "");
 }
 
 // The slice extension, with a kernel that grants when the test says so.
