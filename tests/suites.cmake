@@ -260,7 +260,7 @@ suite(run-long LONG SECONDS 13500 PARTS 72
 	COMMAND "OVERLOCK_EVERY_CALL=1 OVERLOCK_HOSTILE_SIZE=10 pytest -rs tests/run/spins/toggled_at_size.py tests/run/waits_at_size.py tests/run/scale_at_size.py tests/run/stepped_at_size.py tests/faults/test_nth.py tests/faults/test_room.py tests/lab/agents/test_hostile.py")
 
 suite(apps ALONE SECONDS 120
-	WHAT "overlock apps: a program that is correct, wrong, slow, dead or interrupted; the check of each program's work, also with wrong work; pbzip2, HAProxy, Velvet and, if installed, LevelDB, nginx, DNS servers, DPDK, PostgreSQL, ABySS and Kraken 2"
+	WHAT "overlock apps: a program that is correct, wrong, slow, dead or interrupted; the check of each program's work, also with wrong work; pbzip2, HAProxy, Velvet and, if installed, LevelDB, nginx, DNS servers, DPDK, PostgreSQL, ABySS and Kraken 2; runtimes that count CPUs, under masks and quotas"
 	PATHS run chaos python/overlock_tools/apps python/overlock_tools/bench tests/apps
 	NEEDS apps
 	BUILD all

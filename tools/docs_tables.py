@@ -13,6 +13,7 @@ from pathlib import Path
 import advice_tables
 import apps_measured
 import chaos_programs
+import cpu_counts
 import fit_measured
 import guest_measured
 import judged
@@ -289,6 +290,11 @@ PARTS: dict[str, Callable[..., str]] = {
     "replay-guests": replay_validated.guests_table,
     "replay-left-out": replay_validated.left_out_table,
     "replay-overhead": replay_validated.overhead_table,
+    "cpu-counts": cpu_counts.counts_table,
+    "cpu-counts-with": cpu_counts.with_table,
+    "cpu-counts-about": cpu_counts.about_table,
+    "cpu-counts-machines": cpu_counts.machines,
+    "cpu-counts-left-out": cpu_counts.left_out_table,
     "check-scenarios": check_scenarios_table,
     "check-models": check_models_table,
     "check-budgets": check_budgets_table,
