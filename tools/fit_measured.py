@@ -28,7 +28,8 @@ import kept_json
 from apps_measured import rounded
 from lock_pages import table
 from overlock_tools.apps import executor
-from overlock_tools.apps.app import App, Workspace
+from overlock_tools.apps.app import Workspace
+from overlock_tools.apps.asked import Asked
 from overlock_tools.apps.catalogue import APPS
 from overlock_tools.bench.conditions import cgroup
 from overlock_tools.core.model import stats
@@ -61,7 +62,7 @@ Found = dict[str, Any]
 
 @dataclass
 class Program:
-    app: App
+    app: Asked
     threads: int
 
     def words(self, variant: str) -> list[str]:
@@ -78,6 +79,7 @@ class Program:
 
 class Running:
     def __init__(self, program: Program, variant: str) -> None:
+        self.name = program.app.name
         self.process = subprocess.Popen(
             program.words(variant),
             stdin=subprocess.PIPE,
@@ -93,10 +95,10 @@ class Running:
         assert self.process.stdout
         said = self.process.stdout.readline()
         if not said:
-            raise Fail(f"{shlex.join(self.process.args[5:])} has ended")  # type: ignore[index]
+            raise Fail(f"{self.name} has ended")
         answer: dict[str, Any] = json.loads(said)
         if answer["wrong"]:
-            raise Fail(f"its work is wrong: {answer['wrong']}")
+            raise Fail(f"the work of {self.name} is wrong: {answer['wrong']}")
         return answer
 
     def say(self, line: str) -> None:
@@ -258,6 +260,7 @@ def set_up(name: str) -> Iterator[Program]:
     folder = Path(tempfile.mkdtemp(prefix="overlock-fit-"))
     try:
         app = kind(Workspace(folder, kind.parameters({}), [1], executor.base(), None))
+        assert isinstance(app, Asked)
         app.set_up()
         yield Program(app, PROGRAMS[name][0])
     finally:

@@ -108,7 +108,7 @@ def test_the_least_quota_of_those_above_counts(asks: Path) -> None:
         try:
             if isinstance(group.tree, cgroup.V2):
                 pytest.skip("a group of version 2 with processes has none below")
-            words = [native.file("overlock"), "run", "--fit", "--", asks]
+            words = [str(native.file("overlock")), "run", "--fit", "--", str(asks)]
             script = f'echo $$ > "{below}/cgroup.procs"; exec "$@"'
             done = subprocess.run(
                 ["sh", "-c", script, "sh", *words], capture_output=True, text=True, check=True
@@ -137,7 +137,7 @@ def test_what_changes_while_it_runs_is_told(asks: Path) -> None:
             if asked:
                 program.stdin.write("\n")
                 program.stdin.flush()
-            lines = []
+            lines: list[str] = []
             while not lines or lines[-1] != "all told\n":
                 lines.append(program.stdout.readline())
             return told("".join(lines))
