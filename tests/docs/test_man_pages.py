@@ -48,7 +48,7 @@ def test_run_has_every_option_and_example(tmp_path: Path) -> None:
     assert command
     spelt = [o for p in command.get_params(click.Context(command)) for o in p.opts if o[0] == "-"]
     assert {"--lock", "--tau-ns", "--help"} <= set(spelt)
-    hidden = {"--counters-what", "--spins-what"}
+    hidden = {"--counters-what", "--fit-what", "--spins-what"}
     assert not [option for option in spelt if option not in shown and option not in hidden]
     assert "  overlock run --counters=1s -- ./server --port 8080\n" in shown
     assert "--site 'leveldb*Mutex=pv_byte'" in shown
