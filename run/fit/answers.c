@@ -126,8 +126,8 @@ int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set)
 
 int pthread_attr_setaffinity_np(pthread_attr_t *attributes, size_t size, const cpu_set_t *set)
 {
-	return (int)SETS(BEHIND(pthread_attr_setaffinity_np)(attributes, mask.n, mask.bytes),
-			 true, set, size);
+	return (int)SETS(BEHIND(pthread_attr_setaffinity_np)(attributes, mask.n, mask.bytes), true,
+			 set, size);
 }
 
 int sched_getcpu(void)

@@ -26,7 +26,8 @@ GO = b"\xff Go buildinf:"  # before what the linker writes of a program's build
 def asked(options: Mapping[str, Any]) -> str:
     """What the library is told; empty without --fit. Of one within another the least counts."""
     n: str | None = options["fit_what"]
-    if (n is None and not options["fit"]) or os.environ.get("OVERLOCK_DISABLE", "") not in ("", "0"):
+    is_off = os.environ.get("OVERLOCK_DISABLE", "") not in ("", "0")
+    if is_off or (n is None and not options["fit"]):
         return ""
     if n is not None and not (n.isascii() and n.isdecimal() and int(n)):
         raise Fail(f"--fit={n}: expected a number of CPUs, from 1 on")

@@ -205,7 +205,8 @@ int main(int argc, char **argv)
 	const char *how = argc > 1 ? argv[1] : "";
 	char line[16];
 
-	if (!strcmp(how, "pins") && argc > 2) { /* to that CPU; what the process may use is the same */
+	if (!strcmp(how, "pins") &&
+	    argc > 2) { /* to that CPU; what the process may use is the same */
 		cpu_set_t one;
 
 		CPU_ZERO(&one);
