@@ -59,6 +59,26 @@ def test_version(overlock: Overlock) -> None:
     assert lost.stdout.splitlines()[3].startswith("programs: none; OVERLOCK_NATIVE=/nowhere has no")
 
 
+def test_the_commit_is_told_without_a_lock(tmp_path: Path) -> None:
+    """Who is killed with the index locked leaves the lock in the user's checkout."""
+
+    def git(*words: str) -> None:
+        who = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+        subprocess.run(["git", "-C", tmp_path, *who, *words], check=True, capture_output=True)
+
+    file = tmp_path / "file"
+    file.write_text("text")
+    git("init")
+    git("add", "file")
+    git("commit", "-m", "first")
+    os.utime(file, (1, 1))  # the index does not know whether it is as it was
+    before = (tmp_path / ".git/index").stat().st_ino
+    assert re.fullmatch(r"commit [0-9a-f]{12}", native.commit(tmp_path))
+    assert (tmp_path / ".git/index").stat().st_ino == before
+    file.write_text("changed")
+    assert native.commit(tmp_path).endswith(", changed since")
+
+
 def test_locks_and_their_json_agree(overlock: Overlock) -> None:
     listed = json.loads(overlock("locks", "--json").stdout)
     text = overlock("locks").stdout

@@ -40,13 +40,18 @@ def checkout() -> Path | None:
 
 def commit(top: Path) -> str:
     """Of the checkout; what was changed since is said."""
-    git = ["git", "-C", str(top), "describe", "--always", "--exclude=*", "--abbrev=12", "--dirty"]
+
+    def git(*words: str) -> str:
+        command = ["git", "--no-optional-locks", "-C", str(top), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
     try:
-        said = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+        # `describe --dirty` locks the index, and leaves the lock behind if we are killed meanwhile.
+        is_changed = git("status", "--porcelain", "--untracked-files=no")
+        changed = ", changed since" if is_changed else ""
+        return f"commit {git('rev-parse', '--short=12', 'HEAD')}{changed}"
     except (OSError, subprocess.CalledProcessError):
         return "of no known commit"
-    changed = ", changed since" if said.endswith("-dirty") else ""
-    return f"commit {said.removesuffix('-dirty')}{changed}"
 
 
 def remedy(target: str, needs: str = "") -> str:
