@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 """What watching costs: the same fixed work alone and under overlock-profiler, in turns, as root.
 
-    python tests/profile/overhead.py [--rounds N] [--programs] [--json FILE]
+    python tests/profile/overhead.py [--rounds N] [--programs | --turns] [--json FILE]
 
 Prints, for each load, the best time of both, and the median of the ratios of neighbouring runs with
 its range. An idle machine, please. --programs: instead, how long the BPF programs ran, of the
 CPU time; the kernel counts that, so it is exact on a busy machine, too. What a system call costs
-more because it is looked at is not in it.
+more because it is looked at is not in it. --turns: of loads that yield, how many more switches of
+their threads there are while nobody watches, within one run: loading is not in it.
 """
 
 import argparse
@@ -27,7 +28,8 @@ from overlock_tools.profile import agent
 
 HERE = Path(__file__).resolve().parent
 STATS = Path("/proc/sys/kernel/bpf_stats_enabled")
-LOOK_S = 0.2
+LOOK_S, TURN_S = 0.2, 1.5
+YIELD = "yield"
 TICKS = os.sysconf("SC_CLK_TCK")
 # Name; threads, pieces, ns of each, ns of them under the lock. "yield": it yields, without a lock.
 LOADS = (
@@ -36,8 +38,8 @@ LOADS = (
     ("waits: 8 threads", 8, 50_000, 10_000, 10_000),
     ("normal: 2 threads", 2, 50_000, 20_000, 20),
     ("normal: 8 threads", 8, 50_000, 20_000, 20),
-    ("yields: 8 threads", 8, 100_000, 20_000, 20, "yield"),
-    ("yields: 4, 1 us", 4, 1_000_000, 1000, 20, "yield"),
+    ("yields: 8 threads", 8, 100_000, 20_000, 20, YIELD),
+    ("yields: 4, 1 us", 4, 1_000_000, 1000, 20, YIELD),
 )
 
 
@@ -124,16 +126,63 @@ def tell_programs(folder: str) -> None:
             print(f"{name:<18} {of_programs(command):7.2%} of its CPU time", flush=True)
 
 
+def switches(process: int) -> int:
+    """Of all its threads, so far. Each of the load's yields is one."""
+    texts = (one.read_text() for one in Path(f"/proc/{process}/task").glob("*/status"))
+    return sum(int(n) for text in texts for n in re.findall(r"_ctxt_switches:\s+(\d+)", text))
+
+
+def rate(process: int) -> float:
+    before, began = switches(process), time.monotonic()
+    time.sleep(TURN_S)
+    return (switches(process) - before) / (time.monotonic() - began)
+
+
+def in_turns(command: list[str], rounds: int) -> list[float]:
+    """The rates unwatched, before and after, by those that were watched between them."""
+    ratios = []
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as load:
+        time.sleep(TURN_S / 2)
+        before = rate(load.pid)
+        for _ in range(rounds):
+            watching = agent.start(load.pid, None, {})
+            during = rate(load.pid)
+            watching.stop()
+            watching.answer(lambda: None)
+            after = rate(load.pid)
+            ratios.append((before + after) / 2 / during)
+            before = after
+        load.kill()
+    return sorted(ratios)
+
+
+def tell_turns(folder: str, rounds: int) -> None:
+    for name, *numbers in LOADS:
+        if numbers[-1] != YIELD:
+            continue
+        threads, _, *rest = map(str, numbers)
+        ratios = in_turns([built(folder), threads, str(10**12), *rest], rounds)
+        print(
+            f"{name:<18} {statistics.median(ratios) - 1:+.1%} "
+            f"({ratios[0] - 1:+.1%} to {ratios[-1] - 1:+.1%})",
+            flush=True,
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--programs", action="store_true")
+    parser.add_argument("--turns", action="store_true")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         if options.programs:
             tell_programs(folder)
+            return
+        if options.turns:
+            tell_turns(folder, options.rounds)
             return
         for name, *numbers in LOADS:
             command = [built(folder), *map(str, numbers)]

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import TOP
 from tests.processes import HANG_S
 from tests.profile.conftest import Build, needs_bpf
 
@@ -94,6 +95,24 @@ def test_another_file_has_its_name(build: Build, tmp_path: Path, by: str) -> Non
     assert found["locks"][0]["wait_ns"] > 0
     assert not found["locks"][0]["name"]
     assert f"names in {os.path.realpath(program)}: that file was removed or replaced" in said
+
+
+TIMES = 5  # a thread was lost in every other start, for want of memory in that instant
+
+
+def test_threads_that_run_when_it_begins_are_all_watched(tmp_path: Path) -> None:
+    program, file = tmp_path / "spin", tmp_path / "report.json"
+    source = TOP / "tests/doctor/spin.c"
+    subprocess.run(["cc", "-O1", "-pthread", "-o", program, source], check=True)
+    with subprocess.Popen([program, "8"], stdout=subprocess.DEVNULL) as spins:
+        words = ["profile", "--pid", str(spins.pid), "--seconds", "0.2", "--json", str(file)]
+        try:
+            for _ in range(TIMES):
+                command = [sys.executable, "-m", "overlock_tools", *words]
+                subprocess.run(command, capture_output=True, check=True, timeout=HANG_S)
+                assert not json.loads(file.read_text())["lost"]["threads"]
+        finally:
+            spins.kill()
 
 
 def test_processes_that_it_starts_are_counted(build: Build, tmp_path: Path) -> None:
