@@ -579,7 +579,7 @@ def stopped_by_quota(quota: float | None = 1.0, **times: int) -> dict[str, Any]:
 def test_a_quota_that_stops_its_threads_is_told() -> None:
     found = stopped_by_quota()
     said = " ".join(show.sentences(found))
-    assert "Its CPU quota of 1 CPUs stopped its threads for 47 % of the time" in said
+    assert "Its CPU quota of 1 CPU stopped its threads for 47 % of the time" in said
     assert "0.90 were stopped by the CPU quota" in show.times(found)
     assert "quota" not in " ".join(show.sentences(stopped_by_quota(throttled=5)))
 

@@ -57,8 +57,8 @@ def _words(one: Runtime) -> str:
     "process",
     "how it counts CPUs",
     how="names of mapped files in /proc/PID/maps; how each runtime counts was measured",
-    means="most start as many threads as they count, if nobody gives a number; "
-    "not visible: who counts in the program itself, in Go, or in Rust",
+    means="without a number from its user, a program mostly starts as many threads; other versions "
+    "may count otherwise; not visible: Go, Rust, and what the program counts by itself",
 )
 def counting(w: World) -> Found:
     found = runtimes(w)

@@ -362,7 +362,8 @@ RULES = (
         lambda v: (
             (v["quota"] or inf) <= v["cpus_usable"] - 1 and v.part("counting", "miscounts") is True
         ),
-        "it may have counted {cpus_usable} CPUs, where its quota pays for {quota}: {counting}.",
+        "it may have counted all CPUs that it may use ({cpus_usable}), and its quota is {quota}. "
+        "In the versions that were asked, {counting}.",
         (FIT,),
     ),
     Rule(

@@ -140,7 +140,7 @@ def sentences(report: Report) -> list[str]:
     second = (
         f"{share(ns, sum(lock['split'].values()))} of that, {how}because "
         f"{causes.BY_NAME[cause].because}{_whose(lock, cause)}: "
-        f"{advice.wanting(report):.1f} threads had work, for {advice.usable_cpus(report):g} CPUs."
+        f"{advice.wanting(report):.1f} threads had work, for {cpus(advice.usable_cpus(report))}."
     )
     doubts = [f"Not judged: {'; '.join(report['doubts'])}."] if report["doubts"] else []
     return [
@@ -165,7 +165,7 @@ def _spinning(report: Report, lock: Report) -> list[str]:
         f"went into spinning, {at}{by}.",
         f"For {share(ns, sum(lock['split'].values()))} of that time "
         f"{causes.BY_NAME[cause].because}: {advice.wanting(report):.1f} threads had work, for "
-        f"{advice.usable_cpus(report):g} CPUs.",
+        f"{cpus(advice.usable_cpus(report))}.",
         *_fewer_cpus(report),
         *_stopped(report),
         *_try(report["advice"]),
@@ -179,10 +179,14 @@ def _stopped(report: Report) -> list[str]:
         return []
     stopped = share(report["times"].get("throttled", 0), report["wanted_ns"])
     quota = report.get("quota")
-    of = f" of {quota:g} CPUs" if quota else ""
+    of = f" of {cpus(quota)}" if quota else ""
     return [
         f"Its CPU quota{of} stopped its threads for {stopped} of the time in which they had work."
     ]
+
+
+def cpus(n: float) -> str:
+    return f"{n:g} CPU{'' if n == 1 else 's'}"
 
 
 def _fewer_cpus(report: Report) -> list[str]:
