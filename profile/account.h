@@ -73,7 +73,7 @@ INLINE void owe(struct lock_seen *lock, __u64 ns)
 /*
  * All waiters of a lock wait for the same thread to do something: its subject. So what that thread did
  * since this was last called splits the time of all of them. `now_at`: the subject's times up to `now`, or
- * 0 where nobody knows the subject. Of a lock that is settled later.
+ * zeros if it is not known; a lock's time is split by settle() then, when its holder is.
  */
 INLINE void account(struct lock_seen *lock, __u64 now, const __u64 *now_at, struct split *split)
 {
@@ -103,7 +103,7 @@ INLINE void account(struct lock_seen *lock, __u64 now, const __u64 *now_at, stru
 
 #define PARTS	1024 /* of a whole, which would not fit into 64 bits times another */
 
-/* What is owed, by what the thread that held the lock since then did; `absent`: 0 where nobody knows. */
+/* Splits the time that is owed by what the lock's holder did in it; `absent`: its times off the CPU, or zeros. */
 INLINE void settle(struct lock_seen *lock, __u64 now, const __u64 *absent, enum role role,
 		   struct split *split)
 {

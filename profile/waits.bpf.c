@@ -30,7 +30,7 @@ struct counted counted;
 __u64 next_stack, next_long_stack, next_yield;
 __u64 our_id; /* as the kernel has it, of who asked */
 
-/* Who runs on each CPU, and for how long; 0: nobody, or no switch was seen yet. Lines of a CPU's own. */
+/* The thread on each CPU, 0: none, or no switch was seen; and how long it has run. A cache line for each CPU. */
 #define MOST_CPUS	1024
 
 static struct {

@@ -269,10 +269,22 @@ def install(those: Sequence[Runtime]) -> None:
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="runtime")
-    parser.add_argument("--with", dest="prefix", default="", metavar="COMMAND", type=shlex.split)
+    parser.add_argument(
+        "--with",
+        dest="prefix",
+        default="",
+        metavar="COMMAND",
+        type=shlex.split,
+        help="ask under that command, too, such as 'overlock run --fit --'",
+    )
     parser.add_argument("--install", action="store_true", help="install what is missing first")
     parser.add_argument("--list", action="store_true", help="list the runtimes and their sources")
-    parser.add_argument("-o", "--output", type=Path, default=FILE, help="file to update")
+    parser.add_argument(
+        *("-o", "--output"),
+        type=Path,
+        default=FILES.get(cgroup_version(), FILE),
+        help="file to update [default: %(default)s, by the version of cgroup]",
+    )
     return parser.parse_args()
 
 

@@ -977,7 +977,7 @@ static void take_body(const struct ol_instruction *i, void *context)
 
 /*
  * As compilers leave it that do not optimize: it stores in its own frame alone, where all variables are, however many
- * registers are free. What asks for nothing from elsewhere waits for nobody.
+ * registers are free. A loop that loads and calls nothing else waits for nobody.
  */
 static bool is_unoptimized(const struct ol_finder *f, const struct body *b)
 {

@@ -12,7 +12,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-enum { OL_FIT_MASK = 1024 }; /* bytes: of 8192 CPUs, more than the kernel has */
+enum {
+	OL_FIT_MASK = 1024
+}; /* bytes: of 8192 CPUs, the most that Linux can be built for on x86-64 */
 
 /*
  * How many CPUs the process may use at once: the least of its mask, its quotas, rounded up, and --fit=N. At least 1;

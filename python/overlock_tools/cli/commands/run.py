@@ -131,6 +131,8 @@ def command(program: str, args: tuple[str, ...], **given: Any) -> None:
       overlock run --output locks.json -- python3 script.py
       overlock run --spins -- ./compute --threads 8
       overlock run --spins=dry-run -- ./compute --threads 8
+      overlock run --fit -- ./server --port 8080
+      overlock run --fit=2 --spins -- ./compute
       overlock run --record server.trace -- ./server --port 8080
       overlock run --no-children -- ./supervisor --workers 4
       overlock run --lock tas_yield --print systemd -- /usr/sbin/memcached
