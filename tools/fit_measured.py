@@ -190,12 +190,18 @@ def come_to(cells: dict[str, list[Cell]]) -> Found:
     return found | {"ratio": [rounded(ratio.value), low], "rounds": len(rates[FIT])}
 
 
+@cache
+def commit() -> str:
+    """Asked first: later the file of results has changed."""
+    return native.commit(TOP)
+
+
 def keep(file: Path, name: str, quota: float, found: Found) -> None:
     kept = json.loads(file.read_text()) if file.exists() else {}
     facts = machine.facts()
     host = str(facts["kernel"]).partition("-")[0]
     here = f"{facts['cpu']}, {facts['cpus_online']} CPUs, Linux {host}"
-    about = {"commit": native.commit(TOP), "date": time.strftime("%Y-%m-%d"), "machine": here}
+    about = {"commit": commit(), "date": time.strftime("%Y-%m-%d"), "machine": here}
     kept.setdefault(name, {})[f"{quota:g}"] = found | about
     kept_json.write(file, {one: kept[one] for one in PROGRAMS if one in kept})
 
@@ -280,6 +286,7 @@ def parsed() -> argparse.Namespace:
 def main() -> int:
     options = parsed()
     out = console()
+    commit()
     for name in options.only or PROGRAMS:
         if lacking := APPS[name].missing():
             say(f"{name} is left out; it needs {', '.join(lacking)}: overlock apps install {name}")
