@@ -18,7 +18,6 @@ import fit_measured
 import guest_measured
 import judged
 import knowledge_measured
-import late_ticks
 import machines
 import replay_validated
 import scheduler_measured
@@ -329,7 +328,6 @@ PARTS: dict[str, Callable[..., str]] = {
     "judged-ratios": judged.ratios,
     "judged-qualities": judged.qualities,
     "loads": loads_table,
-    "late-ticks": late_ticks.late_ticks_table,
     "machines": machines.facts_table,
     "machines-rates": machines.rates_table,
     "machines-left": machines.left_table,
