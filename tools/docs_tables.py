@@ -24,6 +24,7 @@ import scheduler_measured
 import simulated_grid
 import simulated_papers
 import simulator_speed
+import simulator_validated
 import spins_measured
 import survey
 import table_sources
@@ -333,6 +334,9 @@ PARTS: dict[str, Callable[..., str]] = {
     "machines-left": machines.left_table,
     "machines-costs": machines.costs_table,
     "simulator-speed": simulator_speed.speed_table,
+    "simulator-scores": simulator_validated.scores_table,
+    "simulator-wrong": simulator_validated.wrong_table,
+    "simulator-xeon": simulator_validated.xeon_table,
     "fit-rates": fit_measured.rates_table,
     "fit-about": fit_measured.about_table,
     "spins-rates": spins_measured.rates_table,
