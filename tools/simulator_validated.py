@@ -16,8 +16,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from lock_pages import table
 from matplotlib.ticker import FuncFormatter, NullLocator
+
+from lock_pages import table
 from overlock_tools.core.model.quantities import plain
 from overlock_tools.core.render import plots
 from overlock_tools.core.render.canvas import MARKERS, SERIES, SMALL, WIDTH, Frame, Sheet
