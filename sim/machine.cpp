@@ -40,52 +40,85 @@ Time Lines::among_hammers(const Line &l) const {
     return wait;
 }
 
-Time Lines::read(const void *address, unsigned core, Time now) {
+Time Lines::read(const void *address, const Request &request) {
     size_t number = number_of(address);
     const Costs &c = machine_.costs;
+    auto [core, now, asked] = request;
 
     if (number >= lines_.size())
         return now + c.hit; // not the locks' memory
     Line &l = lines_[number];
     uint64_t *sharers = sharers_of(number, l);
-    if ((l.owner == static_cast<int>(core) && !l.hammers) || has(sharers, core))
+    if ((owns(l, core) && !l.hammers) || has(sharers, core))
         return now + c.hit;
-    Time start = begins(l, now);
-    Time done = start + varied(way(l, sharers, core)) + c.hit;
-    l.busy = start + c.occupied;
-    if (l.owner != nobody)
-        add(sharers, static_cast<unsigned>(l.owner));
-    l.owner = nobody;
-    add(sharers, core);
-    return done;
+    Time start = begins(l, asked), takes = varied(way(l, sharers, core));
+    l.busy = start + (l.owner != nobody ? takes : serving_a_poller());
+    share(l, sharers, core);
+    return std::max(now, start + takes) + c.hit;
 }
 
-Time Lines::use(const void *address, unsigned core, Use use, Time now) {
-    if (use == Use::read)
-        return read(address, core, now);
+// Its request is one of those that wait at the home since the line was written.
+Time Lines::read_again(const void *address, unsigned core, Time now) {
     size_t number = number_of(address);
-    const Costs &c = machine_.costs;
-    Time own = use == Use::write ? c.store : c.atomic;
 
     if (number >= lines_.size())
-        return now + own; // not the locks' memory
+        return now + machine_.costs.hit;
     Line &l = lines_[number];
-    uint64_t *sharers = sharers_of(number, l);
-    if (l.owner == static_cast<int>(core) && !l.hammers)
-        return now + own;
+    Time start = std::max({now, l.busy, l.written}), each = serving_a_poller();
+    if (l.polled_until > start + each)
+        start += random_.below(static_cast<uint32_t>((l.polled_until - start) / each)) * each;
+    traffic.transfers++;
+    share(l, sharers_of(number, l), core);
+    return start + until_lost() + machine_.costs.hit;
+}
 
-    Time start = begins(l, now);
-    unsigned copies = others(sharers, core);
-    bool upgrades = l.owner == nobody && has(sharers, core);
-    Time takes = varied(upgrades ? c.upgrade : way(l, sharers, core)) + copies * c.invalidate;
+bool Lines::has_copy(const void *address, unsigned core) {
+    size_t number = number_of(address);
+
+    if (number >= lines_.size())
+        return true;
+    Line &l = lines_[number];
+    return owns(l, core) || has(sharers_of(number, l), core);
+}
+
+// A core that owns a line which others poll can write it once more before they have it: at once.
+// An atomic operation keeps the line until it is done; a store leaves the buffer when it has come.
+Time Lines::write(const void *address, Use use, const Request &request) {
+    size_t number = number_of(address);
+    const Costs &c = machine_.costs;
+    Time stored = use == Use::write ? c.store : 0, kept = use == Use::change ? c.atomic : 0;
+    auto [core, now, asked] = request;
+
+    if (number >= lines_.size())
+        return now + stored + kept; // not the locks' memory
+    Line &l = lines_[number];
+    if (can_write(l, core, now)) {
+        l.written = std::max(l.written, now + kept);
+        return now + stored + kept;
+    }
+
+    uint64_t *sharers = sharers_of(number, l);
+    Time start = begins(l, l.pollers ? now : asked);
+    unsigned copies = std::max(others(sharers, core), static_cast<unsigned>(l.pollers));
+    bool is_shared = owns(l, core) || (l.owner == nobody && has(sharers, core));
+    Time far = is_shared ? farthest(sharers, core) : way(l, sharers, core);
     if (copies) {
         traffic.invalidations += copies;
         traffic.stores_to_shared++;
     }
     std::fill(sharers, sharers + words_, 0);
-    l.owner = static_cast<int>(core);
-    l.busy = start + takes;
-    return l.busy + own;
+    l.owner = l.writer = static_cast<int>(core);
+    l.busy = start + varied(far) + copies * c.invalidate;
+    l.written = std::max(now, l.busy) + kept;
+    l.polled_until = l.written + static_cast<Time>(l.pollers) * serving_a_poller();
+    return l.written + stored;
+}
+
+void Lines::poll(const void *address, int more) {
+    size_t number = number_of(address);
+
+    if (number < lines_.size())
+        lines_[number].pollers += more;
 }
 
 void Lines::hammer(const void *address, int more, Time period) {

@@ -3,10 +3,21 @@
 #define OL_SIM_MACHINE_H
 // The hardware: CPUs in cores in sockets, what operations cost, and where each cache line is.
 //
-// A line is owned by one core, shared by some, or nowhere. A transfer takes as long as its way, and
-// a line serves one request at a time: waiters that all watch one word are served one after
-// another. A store invalidates all other copies. Cores whose waiters try to write while they wait
-// (tas) have the line in turns, and whoever else wants it waits among them.
+// A line is owned by one core, shared by some, or nowhere. Its home, a part of the caches that all
+// cores share, serves one request at a time. A transfer takes two ways: the request's, and the
+// answer's; ownership of a line that others share, as long, for the home must hear from them first.
+//
+// A store invalidates all other copies, and whoever polls the line asks for it again at once,
+// whether or not a word has changed. These requests wait at the home until the store is done, so
+// that a poller has the line as soon as it is served. The home serves them in any order, and others
+// between them: half of them, on average, before a request that comes later. Until the home has
+// told the core that wrote the line, that core can write it again.
+//
+// Cores whose waiters try to write while they wait (tas) have the line in turns, and whoever else
+// wants it waits among them.
+//
+// A core works ahead of what it waits for, and asks for lines before it needs them. That is in vain
+// if another core has written the line since.
 #include "pages.h"
 #include "time.h"
 
@@ -37,7 +48,13 @@ struct Machine {
     unsigned cores() const { return (cpus + threads_per_core - 1) / threads_per_core; }
 };
 
-enum class Use : uint8_t { read, write, change }; // load, store, atomic operation
+enum class Use : uint8_t { write, change }; // store, atomic operation
+
+struct Request {
+    unsigned core;
+    Time now;   // when the core comes to need the line
+    Time asked; // and when it asked for it, if it could
+};
 
 struct Traffic {
     uint64_t transfers = 0, invalidations = 0, stores_to_shared = 0;
@@ -49,25 +66,38 @@ public:
 
     Lines(const Machine &machine, uintptr_t from, size_t size, uint64_t seed = 0);
 
-    // When a core that begins to use it at `now` has done so.
-    Time use(const void *address, unsigned core, Use use, Time now);
+    // When the core has loaded it, or has written it.
+    Time read(const void *address, const Request &request);
+    Time write(const void *address, Use use, const Request &request);
 
-    Time read(const void *address, unsigned core, Time now); // the same, of a load
+    // The load of a poller whose copy was invalidated.
+    Time read_again(const void *address, unsigned core, Time now);
+    bool has_copy(const void *address, unsigned core);
 
-    // Cores whose waiters write the line once per `period` while they wait.
+    // More waiters, or fewer, that poll the line.
+    void poll(const void *address, int more);
+    // The same, of those that write it once per `period` while they wait.
     void hammer(const void *address, int more, Time period);
 
     Traffic traffic;
 
 private:
     struct Line {
-        Time busy = 0;        // until then it serves others
-        Time period = 0;      // of each of the hammers
-        uint64_t sharers = 0; // up to 64 cores
-        int owner = nobody;
-        int hammers = 0;
+        Time busy = 0;                       // until then the home serves others
+        Time written = 0;                    // last
+        Time polled_until = 0;               // the home serves pollers
+        Time period = 0;                     // of each of the hammers
+        uint64_t sharers = 0;                // up to 64 cores
+        int owner = nobody, writer = nobody; // now; who wrote it last
+        int pollers = 0, hammers = 0;
     };
     static constexpr int nobody = -1;
+
+    // In hundredths of `near`: what a poller's request takes of the home's time, and how long a
+    // core keeps a line that it has written and others wait for. No publication says it: they were
+    // fitted to rates of six locks on 16 CPUs (docs/results/simulator_validation.md).
+    static constexpr Time poller_percent = 75, lost_percent = 12;
+    Time serving_a_poller() const { return machine_.costs.near * poller_percent / 100; }
 
     size_t number_of(const void *address) const {
         return (reinterpret_cast<uintptr_t>(address) - from_) / bytes;
@@ -80,7 +110,16 @@ private:
 
     const uint64_t *socket_of(unsigned core) const { return &sockets_[core * words_]; }
     Time distance(unsigned from, unsigned to) const {
-        return has(socket_of(from), to) ? machine_.costs.near : machine_.costs.far;
+        return 2 * (has(socket_of(from), to) ? machine_.costs.near : machine_.costs.far);
+    }
+    Time until_lost() const { return machine_.costs.near * lost_percent / 100; }
+    bool owns(const Line &l, unsigned core) const { return l.owner == static_cast<int>(core); }
+    // Who has just written it can do so again, until the home has told it that others want the
+    // line.
+    bool can_write(const Line &l, unsigned core, Time now) const {
+        if (l.writer == static_cast<int>(core) && now <= l.written + until_lost())
+            return l.owner == nobody || owns(l, core);
+        return owns(l, core) && !l.hammers && !l.pollers;
     }
     // From the owner, else from the nearest core that has a copy, else from memory.
     Time way(const Line &l, const uint64_t *sharers, unsigned core) const {
@@ -95,12 +134,29 @@ private:
             far |= sharers[w] & ~here[w];
         }
         const Costs &c = machine_.costs;
-        return std::min({c.memory, near ? c.near : never, far ? c.far : never});
+        return std::min({c.memory, near ? 2 * c.near : never, far ? 2 * c.far : never});
     }
-    // When the line is free for a request that comes at `now`.
-    Time begins(const Line &l, Time now) {
+    // To the farthest core that has a copy.
+    Time farthest(const uint64_t *sharers, unsigned core) const {
+        const uint64_t *here = socket_of(core);
+        for (size_t w = 0; w < words_; w++)
+            if (sharers[w] & ~here[w])
+                return 2 * machine_.costs.far;
+        return 2 * machine_.costs.near;
+    }
+    // When the home begins to serve a request that came at `asked`.
+    Time begins(const Line &l, Time asked) {
         traffic.transfers++;
-        return std::max(now, l.busy) + (l.hammers ? among_hammers(l) : 0);
+        Time free = std::max({asked, l.busy, l.written});
+        if (l.polled_until > free)
+            free += (l.polled_until - free) / 2;
+        return free + (l.hammers ? among_hammers(l) : 0);
+    }
+    void share(Line &l, uint64_t *sharers, unsigned core) {
+        if (l.owner != nobody)
+            add(sharers, static_cast<unsigned>(l.owner));
+        l.owner = nobody;
+        add(sharers, core);
     }
     unsigned others(const uint64_t *sharers, unsigned core) const;
     [[gnu::noinline]] Time among_hammers(const Line &l) const;

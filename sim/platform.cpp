@@ -16,7 +16,7 @@ using engine::Place;
 inline void Simulation::goes_on(Task &t) {
     self_ = &t;
     if (t.doing == Doing::polls && t.on_cpu())
-        t.hammers(false);
+        t.polls(false);
     t.doing = Doing::goes_on;
     t.left = 0;
 }
@@ -115,23 +115,42 @@ uint64_t truncated(uint64_t v, unsigned width) {
 
 } // namespace
 
-// A waiter that saw the word change has the line: this is the load that fetched it.
-inline uint64_t Simulation::load(const Access &a, uint64_t value) {
-    if (!self_)
-        return value;
-    Task &t = *self_;
+// For what it comes to now: as long ago as it works ahead, but not before it last had to wait.
+inline Request Simulation::request(const Task &t) const {
+    Time now = events_.now(), earliest = now - std::min(now, machine().costs.ahead);
+
+    return {t.core(), now, std::max(earliest, std::min(t.in_order, now))};
+}
+
+// A waiter that saw the word change has asked for the line: this is the load that did so. What a
+// section loads is not waited for, as long as the core can work ahead.
+inline void Simulation::fetch(Task &t, const uint8_t *at) {
     Time now = events_.now();
-    if (t.waiting)
-        t.looks_at.add({a.address(), value, a.width, false});
-    if (t.fetched != a.address() || t.fetched_at != now)
-        spend(lines_.read(a.address(), t.core(), now) - now);
+
+    if (t.fetched == at && t.fetched_at == now) {
+        if (!lines_.has_copy(at, t.core()))
+            spend(lines_.read_again(at, t.core(), now) - now);
+        return;
+    }
+    Time done = lines_.read(at, request(t));
+    if (t.holds && !t.waiting)
+        t.loaded = std::max(t.loaded, done);
+    else
+        spend(done - now);
+}
+
+// What it finds is what the word is when the line has come.
+inline uint64_t Simulation::load(const Access &a) {
+    if (self_)
+        fetch(*self_, a.address());
+    uint64_t value = Memory::read(a.address(), a.width);
+    if (self_ && self_->waiting)
+        self_->looks_at.add({a.address(), value, a.width, false});
     return value;
 }
 
 uint64_t Simulation::access(const Access &a) {
-    uint64_t old = Memory::read(a.address(), a.width);
-
-    return a.op == Op::load ? load(a, old) : change(a, old);
+    return a.op == Op::load ? load(a) : change(a, Memory::read(a.address(), a.width));
 }
 
 // Its effect is there at once, but nobody else can have the line before it is done. A store waits
@@ -144,9 +163,11 @@ uint64_t Simulation::change(const Access &a, uint64_t old) {
     }
     Task &t = *self_;
     Use use = a.op == Op::store ? Use::write : Use::change;
-    Time now = events_.now();
-    Time done =
-        lines_.use(a.address(), t.core(), use, use == Use::change ? std::max(now, t.drained) : now);
+    Request asks = request(t);
+    Time now = asks.now;
+    if (use == Use::change)
+        asks.now = std::max({now, t.drained, t.loaded});
+    Time done = lines_.write(a.address(), use, asks);
     if (result != old) {
         Memory::write(a.address(), a.width, result);
         t.looks_at.wrote(a.address(), a.width);
@@ -160,7 +181,11 @@ uint64_t Simulation::change(const Access &a, uint64_t old) {
         t.drained = std::max(t.drained, done);
         done = now + machine().costs.store;
     }
+    if (a.op == Op::cas && old != a.expected)
+        done += machine().costs.mispredict;
     spend(done - now);
+    if (use == Use::change)
+        t.in_order = events_.now();
     return old;
 }
 
@@ -189,7 +214,6 @@ void Simulation::watch(Task &t) {
     unwatch(t);
     for (const Look &l : t.looks_at) {
         Watch &w = t.watches[t.watched++];
-        t.takes_lines |= l.writes;
         size_t line = line_of(l.at);
         auto &list = watchers_[line];
         w = {l, &t, line, list.size()};
@@ -206,7 +230,6 @@ void Simulation::unwatch(Task &t) {
         list.pop_back();
     }
     t.watched = 0;
-    t.takes_lines = false;
 }
 
 // What it has read so far is not part of a loop that comes.
@@ -221,7 +244,7 @@ inline void Simulation::look(Task &t, const Watch &w) {
     Time at = events_.now() + (behind ? t.poll_period - behind : 0);
 
     if (!w.look.writes) {
-        at = lines_.read(w.look.at, t.core(), at);
+        at = lines_.read_again(w.look.at, t.core(), at);
         t.fetched = w.look.at;
         t.fetched_at = at;
     }
@@ -260,7 +283,7 @@ inline void Simulation::poll(Task &t, Time until) {
     t.poll_period = machine().costs.pause + t.paused + t.watched * machine().costs.hit;
     t.doing = Doing::polls;
     t.looks = false;
-    t.hammers(true);
+    t.polls(true);
     if (until != never)
         events_.set(t.step, std::max(until, events_.now() + t.poll_period));
     if (watches_spinning_)
@@ -276,6 +299,7 @@ void Simulation::relax(Time until, Place) {
     }
     self_->paused += machine().costs.pause;
     spend(machine().costs.pause);
+    self_->in_order = events_.now();
 }
 
 void Simulation::end_turn(Time until) {
@@ -299,7 +323,7 @@ void Simulation::end_turn(Time until) {
         spend(machine().costs.pause);
     }
     t.paused = 0;
-    t.polled = events_.now();
+    t.polled = t.in_order = events_.now();
 }
 
 // A kernel that spins does not yield. Its loop may go by the clock, too.
@@ -343,7 +367,7 @@ void Simulation::park(const uint32_t *word, uint32_t seen, uint32_t key, Time un
 
     forget(t);
     spend(is_kernel() ? c.exit : c.sleep);
-    spend(lines_.read(word, t.core(), events_.now()) - events_.now());
+    spend(lines_.read(word, request(t)) - events_.now());
     if (*word != seen || until <= events_.now())
         return;
     t.counts.parks++;

@@ -414,10 +414,20 @@ void Simulation::sleep(Time time) {
     suspend(t);
 }
 
+// Work goes on beside loads, but only so far ahead of them.
+Time Simulation::until_loaded(Task &t, Time work) const {
+    Time now = events_.now(), after = work - std::min(work, machine().costs.ahead);
+    Time loaded = std::max(t.loaded, now);
+
+    t.loaded = 0;
+    return std::max(work, loaded - now + after);
+}
+
 // Two threads of a core share it: each goes on more slowly while the other is busy. That is asked
 // once in a while.
 void Simulation::burn(Time time) {
     progress_++;
+    time = until_loaded(*self_, time);
     if (machine().threads_per_core == 1) {
         spend(time);
         return;

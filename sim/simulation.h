@@ -117,9 +117,12 @@ private:
     void poll(Task &t, Time until);
     void tell_of_spinning(Task &t);
     void notice(size_t line);
-    uint64_t load(const engine::Access &a, uint64_t value);
+    uint64_t load(const engine::Access &a);
     [[gnu::noinline]] uint64_t change(const engine::Access &a, uint64_t old);
     void look(Task &t, const Watch &w);
+    Time until_loaded(Task &t, Time work) const;
+    Request request(const Task &t) const;
+    void fetch(Task &t, const uint8_t *at);
     Time told_end(const Cpu &c, uint64_t slice) const;
     size_t line_of(const void *p) const {
         return (reinterpret_cast<uintptr_t>(p) - engine::Memory::base) / Lines::bytes;

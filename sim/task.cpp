@@ -46,12 +46,12 @@ void Task::start(Time delay) {
     Time now = level.events.now();
 
     settle();
-    spins_from = now + delay;
+    spins_from = in_order = now + delay;
     core_ = static_cast<int>(simulation_.machine().core_of(cpu->physical()));
     if (was_preempted_)
         runs_again();
     if (doing == Doing::polls) {
-        hammers(true);
+        polls(true);
         looks = true;
     }
     level.events.set(step, now + delay + (doing == Doing::polls ? poll_period : left));
@@ -91,7 +91,7 @@ void Task::stop() {
     Time now = level.events.now();
 
     if (doing == Doing::polls)
-        hammers(false);
+        polls(false);
     else if (step.is_set())
         left = step.at() - now;
     level.events.cancel(step);
@@ -138,10 +138,12 @@ void Task::settle() {
         simulation_.settle(*l);
 }
 
-void Task::hammers_lines(bool begins) {
+void Task::polls(bool begins) {
     for (unsigned i = 0; i < watched; i++)
         if (watches[i].look.writes)
             simulation_.lines().hammer(watches[i].look.at, begins ? 1 : -1, poll_period);
+        else
+            simulation_.lines().poll(watches[i].look.at, begins ? 1 : -1);
 }
 
 void Looks::wrote(const uint8_t *at, uint8_t width) {

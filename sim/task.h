@@ -130,11 +130,8 @@ public:
     bool on_cpu() const { return core_ >= 0; }
     unsigned core() const { return static_cast<unsigned>(core_); }
     Time cpu_time() const;
-    // While it polls by writing, it takes the lines from others.
-    void hammers(bool begins) {
-        if (takes_lines)
-            hammers_lines(begins);
-    }
+    // While it polls, it asks for the lines again and again, and by writing takes them from others.
+    void polls(bool begins);
     bool ran_again(); // a waiter that had been preempted, since it was last asked
     void takes_ticket();
 
@@ -146,10 +143,9 @@ public:
     Coroutine coroutine;
     Timer step; // it goes on
     Doing doing = Doing::goes_on;
-    bool looks = false;       // it polls, and will see what has changed
-    bool waiting = false;     // for a lock
-    bool takes_lines = false; // by polls that write
-    unsigned watched = 0;     // in the turn before
+    bool looks = false;   // it polls, and will see what has changed
+    bool waiting = false; // for a lock
+    unsigned watched = 0; // in the turn before
 
 private:
     int core_ = -1; // null: it has none
@@ -165,6 +161,8 @@ public:
     Time tells_by = never;           // when the clock will tell this turn something new
     Looks looks_at;                  // in this turn of its loop
     Time drained = 0;                // its stores are in the caches
+    Time loaded = 0;                 // what it has loaded in its section is there
+    Time in_order = 0;               // it last had to wait, and did not work ahead
 
     Timer alarm; // a park ends
     const uint32_t *parked_on = nullptr;
@@ -185,7 +183,6 @@ public:
     Counts counts;
 
 private:
-    void hammers_lines(bool begins);
     void settle();
     void preempted();
     void runs_again();

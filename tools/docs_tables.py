@@ -18,13 +18,13 @@ import fit_measured
 import guest_measured
 import judged
 import knowledge_measured
-import late_ticks
 import machines
 import replay_validated
 import scheduler_measured
 import simulated_grid
 import simulated_papers
 import simulator_speed
+import simulator_validated
 import spins_measured
 import survey
 import table_sources
@@ -329,12 +329,14 @@ PARTS: dict[str, Callable[..., str]] = {
     "judged-ratios": judged.ratios,
     "judged-qualities": judged.qualities,
     "loads": loads_table,
-    "late-ticks": late_ticks.late_ticks_table,
     "machines": machines.facts_table,
     "machines-rates": machines.rates_table,
     "machines-left": machines.left_table,
     "machines-costs": machines.costs_table,
     "simulator-speed": simulator_speed.speed_table,
+    "simulator-scores": simulator_validated.scores_table,
+    "simulator-wrong": simulator_validated.wrong_table,
+    "simulator-xeon": simulator_validated.xeon_table,
     "fit-rates": fit_measured.rates_table,
     "fit-about": fit_measured.about_table,
     "spins-rates": spins_measured.rates_table,

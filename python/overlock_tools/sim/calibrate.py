@@ -4,7 +4,7 @@
 import json
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any, NotRequired, TypedDict
@@ -67,12 +67,15 @@ def run(options: Mapping[str, Any]) -> int:
 # Measured
 
 
-def measured(runs: int) -> Measured:
-    """Medians of several runs: other programs and the hypervisor disturb some of them."""
+def measured(runs: int) -> list[Measured]:
+    """Of several runs, some of which other programs and the hypervisor disturb."""
     program = native.costs()
     if busy := machine.busy_now():
         say(busy)
-    found = [_once(program) for _ in range(runs)]
+    return [_once(program) for _ in range(runs)]
+
+
+def _medians(found: Sequence[Measured]) -> Measured:
     first = found[0]
     pairs: list[Pair] = [
         {"cpus": pair["cpus"], "one_way": median(one["pairs"][i]["one_way"] for one in found)}
@@ -98,8 +101,21 @@ def known(raw: Any) -> Measured:
 # What the simulator takes
 
 
-def costs(raw: Measured, cores: Mapping[int, "Core"]) -> dict[str, Cost]:
-    """By name. What cannot be measured keeps its preset."""
+def costs(runs: Sequence[Measured], cores: Mapping[int, "Core"]) -> dict[str, Cost]:
+    """By name: of the runs' medians, and between which values single runs were."""
+    single = [_costs(run, cores) for run in runs]
+    return {
+        name: replace(cost, range=_range([one[name].ns for one in single]))
+        for name, cost in _costs(_medians(runs), cores).items()
+    }
+
+
+def _range(values: Sequence[float]) -> list[float] | None:
+    return [min(values), max(values)] if len(values) > 1 else None
+
+
+def _costs(raw: Measured, cores: Mapping[int, "Core"]) -> dict[str, Cost]:
+    """What cannot be measured keeps its preset."""
     found = {name: Cost(raw[name], MEASURED) for name in AS_MEASURED}  # type: ignore[literal-required]
     found |= dict(_sleeping(raw))
     found |= dict(_transfers(raw["pairs"], raw["store"], cores))
@@ -122,7 +138,8 @@ def _sleeping(raw: Measured) -> Iterator[tuple[str, Cost]]:
 def _transfers(
     pairs: Sequence[Pair], store: float, cores: Mapping[int, "Core"]
 ) -> Iterator[tuple[str, Cost]]:
-    """A word's way is a store, which takes the line, and a load. They are taken as equal halves."""
+    """A word's way from core to core takes as long as a transfer: the home has the load of whoever
+    waits for the word already, and serves it once the store is done."""
     ways: dict[str, list[float]] = {"near": [], "far": []}
     for pair in pairs:
         one, other = (cores[cpu] for cpu in pair["cpus"])
@@ -132,8 +149,6 @@ def _transfers(
         if times:
             half = max(median(times) - store, 0) / 2
             yield name, Cost(half, f"{MEASURED}: half of a word's way from core to core")
-            if name == "near":
-                yield "upgrade", Cost(half, f"{MEASURED}: as `near`")
 
 
 # The machine
@@ -155,7 +170,7 @@ def _core_of(cpu: int) -> Core:
     return Core(number("physical_package_id", 0), number("core_id", cpu))
 
 
-def here(raw: Measured) -> Machine:
+def here(runs: Sequence[Measured]) -> Machine:
     """This machine, as far as we may use it."""
     facts = machine.facts()
     cores = {cpu: _core_of(cpu) for cpu in facts["cpus_allowed"]}
@@ -167,7 +182,7 @@ def here(raw: Measured) -> Machine:
         threads_per_core=per_core,
         cores_per_socket=per_socket,
         smt_percent=SMT_PERCENT,
-        costs=presets() | costs(raw, cores),
+        costs=presets() | costs(runs, cores),
     )
 
 
@@ -188,6 +203,7 @@ def text(found: Machine, title: str, runs: int) -> str:
                 "",
                 f"[costs.{name}] # {known_costs[name].what}",
                 f"ns = {cost.ns:.2f}",
+                *([f"range = [{cost.range[0]:.2f}, {cost.range[1]:.2f}]"] if cost.range else []),
                 f"source = {json.dumps(cost.source)}",
             ]
     return "\n".join(lines) + "\n"

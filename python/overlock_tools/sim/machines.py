@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Machines: by name, file or table; what each operation costs there, and why that is thought."""
 
-from dataclasses import asdict, dataclass
+import random
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,9 @@ from overlock_tools.core.system import native
 from overlock_tools.sim import lists, schema
 from overlock_tools.sim.scenario import Scenario, checked
 
+# A loop of RDTSC on a CPU of a virtual machine (AMD EPYC, Linux 6.18) saw nine of ten gaps
+# begin so soon after their tick. With exact ticks the first slices' order would stay for ever.
+TICK_JITTER_NS = 300
 SMT_PERCENT = 60  # speed of each of two busy threads of a core, where nothing is said
 
 
@@ -16,6 +20,7 @@ SMT_PERCENT = 60  # speed of each of two busy threads of a core, where nothing i
 class Cost:
     ns: float
     source: str
+    range: list[float] | None = None  # the least and the most that was measured
 
 
 @dataclass(frozen=True)
@@ -26,12 +31,25 @@ class Machine:
     cores_per_socket: int
     smt_percent: int
     costs: dict[str, Cost]
-    tick_jitter_ns: float = 0  # ticks of Linux's schedulers are late by less than that
+    tick_jitter_ns: float = TICK_JITTER_NS  # ticks of Linux's schedulers are late by less than that
 
     def told(self) -> dict[str, Any]:
         """As overlock-sim takes it."""
         told = {name: of for name, of in asdict(self).items() if name not in ("title", "costs")}
         return {**told, "costs": {name: cost.ns for name, cost in self.costs.items()}}
+
+    def drawn(self, seed: int) -> "Machine":
+        """As another calibration may have found it: costs anywhere in what was measured."""
+        chosen = random.Random(seed)  # noqa: S311 - no secret
+        costs = {
+            name: replace(cost, ns=chosen.uniform(*cost.range)) if cost.range else cost
+            for name, cost in self.costs.items()
+        }
+        return replace(self, costs=costs)
+
+    @property
+    def has_ranges(self) -> bool:
+        return any(cost.range for cost in self.costs.values())
 
 
 def named() -> dict[str, Path]:
@@ -62,7 +80,7 @@ def _made(said: dict[str, Any], title: str, costs: dict[str, Cost]) -> Machine:
         cores_per_socket=said.get("cores_per_socket", -(-cpus // per_core)),
         smt_percent=said.get("smt_percent", SMT_PERCENT),
         costs=costs,
-        tick_jitter_ns=said.get("tick_jitter_ns", 0),
+        tick_jitter_ns=said.get("tick_jitter_ns", TICK_JITTER_NS),
     )
 
 
@@ -73,9 +91,16 @@ def presets() -> dict[str, Cost]:
 def _costs(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Cost]:
     of_base = {name: Cost(**cost) for name, cost in base.items()}
     given = {
-        name: Cost(cost["ns"], cost.get("source", "the scenario")) for name, cost in own.items()
+        name: Cost(cost["ns"], cost.get("source", "the scenario"), cost.get("range"))
+        for name, cost in own.items()
     }
-    return presets() | of_base | given
+    return of_today(of_base | given)
+
+
+def of_today(costs: dict[str, Cost]) -> dict[str, Cost]:
+    """With the presets of those that are missing, and without those that are none any more."""
+    known = presets()
+    return known | {name: cost for name, cost in costs.items() if name in known}
 
 
 def _base(scenario: Scenario, name: str) -> dict[str, Any]:

@@ -28,7 +28,8 @@ def _filled() -> dict[str, Any]:
     parts["scheduler"]["enum"] = list(known.hosts)
     parts["kind"]["enum"] = list(known.guests)
     parts["workload"]["enum"] = list(known.workloads)
-    parts["costs"] |= _only({name: {"$ref": "#/$defs/cost"} for name in known.costs})
+    costs = (*known.costs, *lists.FORMER_COSTS)
+    parts["costs"] |= _only({name: {"$ref": "#/$defs/cost"} for name in costs})
     parts["settings_of"]["allOf"] = [
         _where(
             *("scheduler", name, FIRST_HOST),

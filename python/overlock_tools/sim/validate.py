@@ -5,10 +5,10 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import median
-from typing import Any, NotRequired, TypedDict
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -18,45 +18,44 @@ from overlock_tools.bench.conditions.base import deferred
 from overlock_tools.core.model import results
 from overlock_tools.core.model.quantities import plain
 from overlock_tools.core.model.results import Result
-from overlock_tools.core.system import files, machine, reading
+from overlock_tools.core.system import files, machine
 from overlock_tools.core.system.errors import FAILED, INTERRUPTED, Fail
 from overlock_tools.core.system.terminal import console
-from overlock_tools.sim import calibrate, campaign, lists, machines, native_points, schema
+from overlock_tools.sim import (
+    bundle,
+    calibrate,
+    campaign,
+    lists,
+    machines,
+    native_points,
+    schema,
+)
 from overlock_tools.sim.batch import Answer, Batch, Shown
+from overlock_tools.sim.bundle import FORMAT, Native, Rates
 from overlock_tools.sim.cache import Cache
 from overlock_tools.sim.machines import Machine
-from overlock_tools.sim.native_points import Compared, Plan, Point, Series
+from overlock_tools.sim.native_points import Compared, Kind, Plan, Point, Series
 
-FORMAT = "overlock-validation"
 SCHEDULERS = {"CFS": "fair", "EEVDF": "eevdf"}  # by what the kernel's is called
-Rates = dict[str, list[float]]  # of each round or seed, by the point's name
 Bench = Callable[[list[str]], int]  # `overlock`, with these arguments
 
 
-class PointKept(TypedDict):
-    point: str
-    native: list[float]
-
-
-class Kept(TypedDict):
-    """What is read of a file. It has other keys, too."""
-
-    format: str
-    machine: dict[str, Any]
-    simulated: Machine
-    scheduler: str
-    measured: dict[str, Any]
-    points: list[PointKept]
-    command: NotRequired[str]
-
-
 @dataclass
-class Native:
-    """What was measured, and on which machine."""
+class Simulated:
+    """Rates of the seeds, and of costs drawn from the calibration's ranges."""
 
-    rates: Rates
-    facts: dict[str, Any]
-    how: dict[str, Any]  # rounds and seconds, and the date
+    by_seed: Rates = field(default_factory=dict)
+    by_calibration: Rates = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class One:
+    """A run."""
+
+    point: Point
+    seed: int
+    machine: Machine
+    drawn: bool
 
 
 def run(options: Mapping[str, Any], bench: Bench) -> int:
@@ -64,27 +63,28 @@ def run(options: Mapping[str, Any], bench: Bench) -> int:
     for path in filter(None, (output,)):
         files.check_writable(path)
     asked = native_points.plan()
-    kept = read(options["native"]) if options["native"] else None
-    like = _machine(options, kept)
-    scheduler = _scheduler(options, kept)
+    sections = options["cs_ns"], options["ncs_ns"]
+    native = bundle.read(options["native"], asked, sections) if options["native"] else None
+    like = _machine(options, native)
+    scheduler = _scheduler(options, native)
     with _folder(options) as folder:
-        native = _known(kept) if kept else _measured(asked, folder, options, bench)
+        native = native or _measured(asked, folder, options, bench)
         if not native:
             out.print(f"interrupted{_hint(options)}", soft_wrap=True)
             return INTERRUPTED
-        simulated: Rates = {}
-        points = [point for point in native_points.points(asked) if native.rates.get(point.name)]
-        batch = _batch(asked, points, (like, scheduler), Cache(folder), simulated)
+        asked = replace(asked, series=list(native.series))
+        wanted = list(_wanted(asked, native, like))
+        simulated = Simulated()
+        batch = _batch(asked, wanted, scheduler, Cache(folder), simulated)
         with deferred() as asked_to_end:
             title = f"{batch.total} runs of {asked.simulated['seconds']:g} s on {like.title}"
             out.print(title, soft_wrap=True)
             batch.simulate(options, Shown(out, False, lambda: title), asked_to_end)
-            complete = {name: r for name, r in simulated.items() if len(r) == _seeds(asked)}
-            compared = native_points.compare(asked, native.rates, complete)
+            whole = {n: r for n, r in simulated.by_seed.items() if len(r) == _seeds(asked)}
+            compared = native_points.compare(asked, native.rates, whole, simulated.by_calibration)
             if output:
-                said = document(asked, native, (like, scheduler), compared)
-                files.write(output, said)
-            _show(asked, compared, out)
+                files.write(output, document(asked, native, (like, scheduler), compared))
+            _show(asked, like, compared, out)
             if output:
                 out.print(f"written: {output}", soft_wrap=True)
             if asked_to_end():
@@ -128,7 +128,8 @@ def _measured(asked: Plan, folder: Path, options: Mapping[str, Any], bench: Benc
         for point in native_points.points(asked)
         if point.series == series
     }
-    return Native(rates, found[0].machine, {**asked.native, "date": found[0].settings["date"]})
+    how = {**asked.native, "date": found[0].settings["date"]}
+    return Native(rates, asked.series, found[0].machine, how)
 
 
 def _measure(
@@ -145,6 +146,8 @@ def _measure(
         words += ["--quota", f"{series.quota_cpus:g}"]
     if series.copies > 1:
         words += ["--neighbours", str(series.copies)]
+    if series.lock_count > 1:
+        words += ["--lock-count", str(series.lock_count)]
     if file.exists():
         words.append("--resume")
     try:
@@ -159,39 +162,63 @@ def _measure(
 # Simulated
 
 
-def _machine(options: Mapping[str, Any], kept: Kept | None) -> Machine:
+def _machine(options: Mapping[str, Any], native: Native | None) -> Machine:
     if options["machine"]:
         return machines.from_file(options["machine"])
-    if kept:
-        like = kept["simulated"]
-        return replace(like, costs=machines.presets() | like.costs)
-    return calibrate.here(calibrate.measured(options["runs"]))
+    if not native:
+        return calibrate.here(calibrate.measured(options["runs"]))
+    if not native.machine:
+        raise Fail(
+            f"{options['native']} does not say what operations cost there; name a machine by "
+            "--machine FILE, which `overlock sim calibrate -o FILE` writes there"
+        )
+    return native.machine
 
 
-def _scheduler(options: Mapping[str, Any], kept: Kept | None) -> str:
+def _scheduler(options: Mapping[str, Any], native: Native | None) -> str:
     if (name := options["scheduler"]) is not None:
         known = list(lists.load().hosts)
         if name not in known:
             raise Fail(f"--scheduler {name} is unknown{schema.suggestion(name, known)}")
         return str(name)
-    own = kept["machine"].get("scheduler") if kept else machine.facts()["scheduler"]
+    own = (native.facts if native else machine.facts()).get("scheduler")
+    if own is None:
+        raise Fail(f"{options['native']} does not name its scheduler; name one by --scheduler")
     if own not in SCHEDULERS:
         raise Fail(f"the simulator has no scheduler like {own}; name one by --scheduler")
     return SCHEDULERS[own]
 
 
+def _wanted(asked: Plan, native: Native, like: Machine) -> Iterator[One]:
+    """What no verdict needs comes last: whoever interrupts has the verdicts."""
+    points = [point for point in native_points.points(asked) if native.rates.get(point.name)]
+    for point in points:
+        for seed in range(1, _seeds(asked) + 1):
+            yield One(point, seed, like, False)
+    if not like.has_ranges:
+        return
+    for seed in range(1, asked.simulated["calibrations"] + 1):
+        other = like.drawn(seed)
+        for point in points:
+            yield One(point, seed, other, True)
+
+
 def _batch(
-    asked: Plan, points: Sequence[Point], on: tuple[Machine, str], cache: Cache, found: Rates
+    asked: Plan, wanted: Sequence[One], scheduler: str, cache: Cache, found: Simulated
 ) -> Batch:
-    wanted = [(p, seed) for p in points for seed in range(1, _seeds(asked) + 1)]
-
     def add(place: int, answer: Answer) -> None:
-        point, seed = wanted[place]
+        one = wanted[place]
         if why := answer.get("error") or answer.get("failure"):
-            raise Fail(f"{point.name}, seed {seed}: {why}", FAILED)
-        found.setdefault(point.name, []).append(rate(answer))
+            raise Fail(f"{one.point.name}, seed {one.seed}: {why}", FAILED)
+        rates = found.by_calibration if one.drawn else found.by_seed
+        rates.setdefault(one.point.name, []).append(rate(answer))
 
-    texts = [json.dumps(told(p, on, asked.simulated, seed), sort_keys=True) for p, seed in wanted]
+    texts = [
+        json.dumps(
+            told(one.point, (one.machine, scheduler), asked.simulated, one.seed), sort_keys=True
+        )
+        for one in wanted
+    ]
     return Batch(texts, cache, add)
 
 
@@ -207,7 +234,11 @@ def told(
     guest: dict[str, Any] = {
         "contexts": point.threads,
         "lock": point.lock,
-        "parameters": {"sections_cs": series.cs_ns, "sections_ncs": series.ncs_ns},
+        "parameters": {
+            "sections_cs": series.cs_ns,
+            "sections_ncs": series.ncs_ns,
+            "sections_locks": series.lock_count,
+        },
     }
     if series.quota_cpus:
         guest |= {"quota_us": series.quota_cpus * 100_000, "period_us": 100_000}
@@ -229,24 +260,6 @@ def rate(answer: Mapping[str, Any]) -> float:
 # Kept
 
 
-def read(path: Path) -> Kept:
-    try:
-        found: Kept = reading.checked(Kept, reading.parsed(files.read_text(path)), "the file")
-        if found["format"] != FORMAT:
-            raise ValueError(f"its format is {found['format']}")
-    except ValueError as error:
-        raise Fail(
-            f"{path} is not a result of overlock sim validate ({error}); create one with "
-            "`overlock sim validate -o FILE`"
-        ) from error
-    return found
-
-
-def _known(kept: Kept) -> Native:
-    rates = {one["point"]: one["native"] for one in kept["points"]}
-    return Native(rates, kept["machine"], kept["measured"])
-
-
 def document(
     asked: Plan, native: Native, on: tuple[Machine, str], compared: Sequence[Compared]
 ) -> str:
@@ -264,6 +277,7 @@ def document(
         "measured": native.how,
         "scheduler": scheduler,
         "judged": asdict(asked.judged),
+        "series": bundle.series_told(asked.series),
         "scores": {n: asdict(native_points.score(of)) for n, of in _parts(compared).items() if of},
         "wrong_orders": [
             {"faster": pair.faster.point.name, "slower": pair.slower.point.name}
@@ -273,6 +287,7 @@ def document(
     }
     lines = [f" {json.dumps(name)}: {json.dumps(of)}," for name, of in head.items()]
     table = asdict(like)
+    table["costs"] = {n: {k: v for k, v in of.items() if v} for n, of in table["costs"].items()}
     costs = [f"   {json.dumps(n)}: {json.dumps(of)}" for n, of in table.pop("costs").items()]
     lines.append(f' "simulated": {json.dumps(table)[:-1]}, "costs": {{')
     lines.append(",\n".join(costs) + "\n }},")
@@ -284,7 +299,8 @@ def document(
 def _verdict(one: Compared) -> dict[str, Any]:
     return {
         "simulated": [round(rate) for rate in one.simulated],
-        "steady": one.steady,
+        "by_calibration": [round(rate) for rate in one.by_calibration],
+        "kind": one.kind,
         "right": one.right,
         "held_out": one.held_out,
     }
@@ -300,30 +316,40 @@ def _parts(compared: Sequence[Compared]) -> dict[str, list[Compared]]:
     }
 
 
-def _show(asked: Plan, compared: Sequence[Compared], out: Console) -> None:
+def _show(asked: Plan, like: Machine, compared: Sequence[Compared], out: Console) -> None:
     out.print(_table(compared))
     out.print(_scores(asked, compared))
     for pair in native_points.orders(compared):
         if not pair.right:
             names = f"{pair.faster.point.name} is faster than {pair.slower.point.name}"
             out.print(f"wrong order: natively {names}", soft_wrap=True)
+    if not like.has_ranges:
+        out.print(
+            f"{like.title} has no ranges of its costs: the simulated ranges are of seeds only, "
+            "and not of the calibration's error",
+            soft_wrap=True,
+        )
 
 
 def _passes(asked: Plan, compared: Sequence[Compared]) -> bool:
     return all(native_points.score(part).passes(asked.judged) for part in _parts(compared).values())
 
 
+HEADINGS = ("point", "native", "range", "simulated", "range", "÷ native", "verdict", "")
+
+
 def _table(compared: Sequence[Compared]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("point", "native", "range", "simulated", "÷ native", "verdict", ""):
+    for heading in HEADINGS:
         left = heading in ("point", "verdict", "")
         table.add_column(heading, justify="left" if left else "right", no_wrap=True)
     for one in compared:
         table.add_row(
             one.point.name,
             plain(median(one.native)),
-            f"{plain(min(one.native))} – {plain(max(one.native))}",
+            _range(min(one.native), max(one.native)),
             plain(median(one.simulated)),
+            _range(*one.bar),
             f"{one.factor:.2f}",
             _word(one),
             "held out" if one.held_out else "",
@@ -331,10 +357,19 @@ def _table(compared: Sequence[Compared]) -> Table:
     return table
 
 
+def _range(least: float, most: float) -> str:
+    return f"{plain(least)} – {plain(most)}"
+
+
+WORDS = {
+    Kind.STEADY: "right",
+    Kind.COLLAPSED: "both collapsed",
+    Kind.UNSTEADY: "in the range of unsteady rounds",
+}
+
+
 def _word(one: Compared) -> str:
-    if not one.right:
-        return "WRONG"
-    return "right" if one.steady else "both collapsed"
+    return WORDS[one.kind] if one.right else "WRONG"
 
 
 def _scores(asked: Plan, compared: Sequence[Compared]) -> Table:
@@ -343,18 +378,23 @@ def _scores(asked: Plan, compared: Sequence[Compared]) -> Table:
     for heading in (
         "points",
         f"steady: within {judged.within:g}×",
-        "others: both collapsed",
+        "both collapsed",
+        "unsteady (not counted)",
         "orders right",
-        f"wanted: {judged.right:.0%}, all, all",
+        f"wanted: {judged.right:.0%} of each",
     ):
         table.add_column(heading)
     for name, part in _parts(compared).items():
         score = native_points.score(part)
         table.add_row(
             name,
-            f"{score.steady_right} of {score.steady}",
-            f"{score.other_right} of {score.other}",
-            f"{score.orders_right} of {score.orders}",
+            *(_of(score.points[kind]) for kind in Kind),
+            _of(score.orders),
             "reached" if score.passes(judged) else "missed",
         )
     return table
+
+
+def _of(counted: tuple[int, int]) -> str:
+    number, right = counted
+    return f"{right} of {number}"

@@ -99,6 +99,11 @@ class Fake(Simulating):
         self.log.unlink()
         return lines
 
+    def all_told(self) -> list[dict[str, Any]]:
+        """The runs of all times: what overlock-sim was told."""
+        lines = self.log.with_name(f"{self.log.name}.told").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
 
 @pytest.fixture
 def real(tmp_path: Path) -> Simulating:

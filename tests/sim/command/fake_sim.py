@@ -52,6 +52,8 @@ def main() -> None:
     locks = [asked["lock"] for asked in run["guests"] if asked["lock"] != "none"]
     with open(world["log"], "a") as log:
         log.write(f"{locks[0]} {run['seed']}\n")
+    with open(world["log"] + ".told", "a") as told:
+        told.write(json.dumps(run) + "\n")
     says = world["locks"].get(locks[0], {})
     if "signal" in says:
         os.kill(os.getpid(), says["signal"])

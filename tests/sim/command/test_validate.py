@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from overlock_tools.sim import native_points
+from overlock_tools.sim.native_points import Compared, Kind
 from tests.conftest import TOP
 from tests.processes import HANG_S, until
 from tests.sim.command.conftest import Fake
@@ -30,10 +31,12 @@ print(json.dumps(told))
 """
 PLAN = """\
 [judged]
-within = 2.0
+within = 1.5
+known = 1.1
 steady = 2.0
+low = 100_000
 collapsed = 0.1
-right = 0.9
+right = 0.95
 held_out = 3
 [native]
 rounds = 2
@@ -42,6 +45,7 @@ seconds = 0.01
 seconds = 0.01
 warm_up = 0
 seeds = 2
+calibrations = 1
 [[series]]
 name = "short"
 locks = ["tas", "ticket", "mcs"]
@@ -72,12 +76,13 @@ def test_costs_are_medians_with_their_sources(fake: Fake) -> None:
     assert (found["title"], found["cpus"]) == ("mine", len(os.sched_getaffinity(0)))
     assert (costs["hit"], costs["wake"]) == (4, 50)
     assert (costs["kick"], costs["sleep"], costs["interrupt"]) == (18, 18, 82)
-    assert (costs.get("near"), costs.get("upgrade")) == (10, 10)
+    assert costs["near"] == 10
+    assert (found["costs"]["hit"]["range"], found["costs"]["near"]["range"]) == ([2, 9], [7.5, 11])
     assert all(
         c["source"].startswith("measured by overlock-costs") for c in found["costs"].values()
     )
     told = fake.told("collapse", "--set", "machine=./m.toml")[0]["machine"]["costs"]
-    assert (told["hit"], told["far"]) == (4, 120)
+    assert (told["hit"], told["far"]) == (4, 60)
 
 
 def test_without_output_the_file_is_all_that_is_printed(fake: Fake) -> None:
@@ -108,13 +113,13 @@ def validated(fake: Fake, rates: dict[str, list[float]]) -> tuple[int, dict[str,
     return done.returncode, json.loads((fake.folder / "out.json").read_text()), done.stdout
 
 
-def verdicts(kept: dict[str, Any]) -> dict[str, tuple[bool, bool]]:
-    return {one["point"]: (one["steady"], one["right"]) for one in kept["points"]}
+def verdicts(kept: dict[str, Any]) -> dict[str, tuple[str, bool]]:
+    return {one["point"]: (one["kind"], one["right"]) for one in kept["points"]}
 
 
 def test_what_is_right(fake: Fake) -> None:
     code, kept, said = validated(fake, RIGHT)
-    assert set(verdicts(kept).values()) == {(True, True)}
+    assert set(verdicts(kept).values()) == {("steady", True)}
     assert code == 0, said
     assert kept["points"][0]["simulated"] == [100_100, 100_200]
     assert "reached" in said
@@ -122,12 +127,19 @@ def test_what_is_right(fake: Fake) -> None:
 
 
 def test_what_is_wrong(fake: Fake) -> None:
-    rates = {**RIGHT, "short/tas/4": [FOUR * 2.1, FOUR * 2.2], "short/mcs/4": [FOUR, FOUR * 9]}
+    rates = {
+        **RIGHT,
+        "short/tas/4": [FOUR * 1.6, FOUR * 1.7],
+        "short/mcs/4": [FOUR * 1.6, FOUR * 9],
+    }
     code, kept, said = validated(fake, rates)
     found = verdicts(kept)
-    assert (found["short/tas/4"], found["short/mcs/4"]) == ((True, False), (False, False))
-    assert found["short/ticket/4"] == (True, True)
-    assert kept["wrong_orders"] == [{"faster": "short/tas/4", "slower": "short/ticket/4"}]
+    assert found["short/tas/4"] == ("steady", False)
+    assert found["short/mcs/4"] == ("unsteady", False)
+    assert found["short/ticket/4"] == ("steady", True)
+    assert kept["wrong_orders"] == [
+        {"faster": f"short/{lock}/4", "slower": "short/ticket/4"} for lock in ("tas", "mcs")
+    ]
     assert code == 1
     assert "WRONG" in said
 
@@ -139,15 +151,116 @@ def test_too_few_right_points_fail_it(fake: Fake) -> None:
     assert "missed" in said
 
 
-def test_both_collapsed_is_right_where_rounds_differ(fake: Fake) -> None:
-    fake.says(mcs={"turns": 1000})
-    rates = {**RIGHT, "short/mcs/1": [1e9, 1e9], "short/mcs/4": [10.0, 5e7]}
-    assert verdicts(validated(fake, rates)[1])["short/mcs/4"] == (False, False)
-    one = native_points.Compared(
-        native_points.points(native_points.plan())[-1], [1.0, 9.0], [2.0], (100.0, 100.0),
-        native_points.plan().judged,
-    )  # fmt: skip
-    assert (one.steady, one.right) == (False, True)
+def compared(native: list[float], simulated: list[float], alone: float = 1e6) -> Compared:
+    asked = native_points.plan()
+    point = native_points.points(asked)[-1]
+    return Compared(point, native, simulated, (alone, alone), asked.judged)
+
+
+@pytest.mark.parametrize(
+    ("native", "simulated", "kind", "right"),
+    [
+        ([90e3], [1e3], Kind.COLLAPSED, True),
+        ([90e3, 1, 9e5], [99e3], Kind.COLLAPSED, True),
+        ([90e3], [101e3], Kind.COLLAPSED, False),
+        ([110e3], [99e3], Kind.STEADY, True),
+        ([150e3], [99e3], Kind.STEADY, False),
+        ([150e3, 400e3, 300e3], [100e3], Kind.UNSTEADY, True),
+        ([150e3, 400e3, 300e3], [99e3], Kind.UNSTEADY, False),
+        ([150e3, 400e3, 300e3], [601e3], Kind.UNSTEADY, False),
+    ],
+)
+def test_a_rate_below_100_k_is_judged_as_collapsed_or_not(
+    native: list[float], simulated: list[float], kind: Kind, right: bool
+) -> None:
+    one = compared(native, simulated)
+    assert (one.kind, one.right) == (kind, right)
+
+
+def test_a_low_rate_of_long_sections_has_not_collapsed() -> None:
+    assert compared([50e3], [30e3], alone=160e3).kind is Kind.STEADY
+
+
+def test_what_has_collapsed_has_no_order() -> None:
+    a, b = compared([9e3], [1e3]), compared([1e3], [9e3])
+    assert not list(native_points.orders([a, b]))
+    assert len(list(native_points.orders([a, compared([9e5], [9e5])]))) == 1
+
+
+def with_ranges(fake: Fake) -> None:
+    with_costs(fake, [{"cpus": [0, 1], "one_way": 24}])
+    assert fake("calibrate", "--runs", "3", "-o", "m.toml").returncode == 0
+
+
+def test_simulated_ranges_are_of_seeds_and_of_the_calibration(fake: Fake) -> None:
+    with_ranges(fake)
+    words = ("validate", "--native", natives(fake, RIGHT), "--jobs", "1", "-o", "out.json")
+    done = fake(*words, "--machine", "m.toml")
+    assert "not of the calibration's error" not in done.stdout
+    kept = json.loads((fake.folder / "out.json").read_text())
+    assert {len(one["by_calibration"]) for one in kept["points"]} == {1}
+    hits = {told["machine"]["costs"]["hit"] for told in fake.all_told()}
+    assert len(hits) == 2
+    assert 4 in hits
+    assert all(2 <= hit <= 9 for hit in hits)
+
+
+def test_without_ranges_it_says_so(fake: Fake) -> None:
+    _, kept, said = validated(fake, RIGHT)
+    assert "not of the calibration's error" in said
+    assert all(one["by_calibration"] == [] for one in kept["points"])
+
+
+TABLE = "# from elsewhere\nlock,1,4\ntas,100000,400000\nticket,100000,300\n"
+
+
+def of_a_table(fake: Fake, text: str, *words: str) -> Any:
+    (fake.folder / "rates.csv").write_text(text)
+    with_ranges(fake)
+    return fake("validate", "--native", "rates.csv", "--jobs", "1", *words)
+
+
+def test_rates_of_another_machine_come_as_a_table(fake: Fake) -> None:
+    words = ("--machine", "m.toml", "--scheduler", "eevdf", "--ncs-ns", "500", "-o", "out.json")
+    done = of_a_table(fake, TABLE, *words)
+    assert (fake.folder / "out.json").exists(), done.stderr
+    kept = json.loads((fake.folder / "out.json").read_text())
+    assert verdicts(kept) == {
+        "table/tas/1": ("steady", True),
+        "table/tas/4": ("steady", True),
+        "table/ticket/1": ("steady", True),
+        "table/ticket/4": ("collapsed", False),
+    }
+    assert kept["series"][0]["ncs_ns"] == 500
+    assert {told["guests"][0]["parameters"]["sections_ncs"] for told in fake.all_told()} == {500}
+
+
+def test_a_table_needs_a_machine_and_a_scheduler(fake: Fake) -> None:
+    for words, lacks in (
+        (("--scheduler", "fair"), "--machine"),
+        (("--machine", "m.toml"), "--scheduler"),
+    ):
+        done = of_a_table(fake, TABLE, *words)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert lacks in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "it has no columns"),
+        ("lock,4,1\n", "do not ascend"),
+        ("lock,1\nnothing,1\n", "there is no lock nothing"),
+        ("lock,1,2\ntas,1\n", "tas has 1 rates for 2 columns"),
+        ("lock,1\ntas,nan\n", "a rate of tas is no number"),
+        ("lock,one\ntas,1\n", "one is not a number of threads"),
+        ("lock,1\ntas,much\n", "much is not a rate"),
+    ],
+)
+def test_a_bad_table_is_one_line(fake: Fake, text: str, why: str) -> None:
+    done = of_a_table(fake, text, "--machine", "m.toml", "--scheduler", "fair")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert why in done.stderr
 
 
 def test_a_third_is_held_out_by_its_name(fake: Fake) -> None:

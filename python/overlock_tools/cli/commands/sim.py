@@ -193,7 +193,24 @@ def calibrate(**options: Any) -> int:
     "--native",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Measure nothing: take the rates, and the machine, of an earlier result.",
+    help="Measure nothing: take the rates, and the machine, of a result that was written here or "
+    "on another machine; or the rates of a CSV file: `lock,1,2,4`, then a line for each lock.",
+)
+@click.option(
+    "--cs-ns",
+    type=Within(0, 1e9),
+    default=70,
+    show_default=True,
+    metavar="NS",
+    help="Length of the sections that a CSV file's rates are of.",
+)
+@click.option(
+    "--ncs-ns",
+    type=Within(0, 1e9),
+    default=330,
+    show_default=True,
+    metavar="NS",
+    help="The same, between sections.",
 )
 @click.option(
     "--machine",
@@ -228,6 +245,7 @@ def validate(ctx: click.Context, /, **options: Any) -> int:
     Examples:
       overlock sim validate -o validation.json
       overlock sim validate --native validation.json --machine here.toml
+      overlock sim validate --native rates.csv --machine there.toml --scheduler eevdf
     """
     from overlock_tools.sim import validate
 
