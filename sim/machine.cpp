@@ -40,19 +40,12 @@ Time Lines::among_hammers(const Line &l) const {
     return wait;
 }
 
-Time Lines::read(const void *address, unsigned core, Time now) {
-    size_t number = number_of(address);
-    const Costs &c = machine_.costs;
-
-    if (number >= lines_.size())
-        return now + c.hit; // not the locks' memory
-    Line &l = lines_[number];
+Time Lines::fetch(Line &l, size_t number, unsigned core, Time now) {
     uint64_t *sharers = sharers_of(number, l);
-    if ((l.owner == static_cast<int>(core) && !l.hammers) || has(sharers, core))
-        return now + c.hit;
     Time start = begins(l, now);
-    Time done = start + varied(way(l, sharers, core)) + c.hit;
-    l.busy = start + c.occupied;
+    Time done = start + varied(way(l, sharers, core));
+
+    l.busy = start + machine_.costs.occupied;
     if (l.owner != nobody)
         add(sharers, static_cast<unsigned>(l.owner));
     l.owner = nobody;
@@ -60,24 +53,14 @@ Time Lines::read(const void *address, unsigned core, Time now) {
     return done;
 }
 
-Time Lines::use(const void *address, unsigned core, Use use, Time now) {
-    if (use == Use::read)
-        return read(address, core, now);
-    size_t number = number_of(address);
+Time Lines::take(Line &l, size_t number, unsigned core, Time now) {
     const Costs &c = machine_.costs;
-    Time own = use == Use::write ? c.store : c.atomic;
-
-    if (number >= lines_.size())
-        return now + own; // not the locks' memory
-    Line &l = lines_[number];
     uint64_t *sharers = sharers_of(number, l);
-    if (l.owner == static_cast<int>(core) && !l.hammers)
-        return now + own;
-
     Time start = begins(l, now);
     unsigned copies = others(sharers, core);
     bool upgrades = l.owner == nobody && has(sharers, core);
     Time takes = varied(upgrades ? c.upgrade : way(l, sharers, core)) + copies * c.invalidate;
+
     if (copies) {
         traffic.invalidations += copies;
         traffic.stores_to_shared++;
@@ -85,7 +68,7 @@ Time Lines::use(const void *address, unsigned core, Use use, Time now) {
     std::fill(sharers, sharers + words_, 0);
     l.owner = static_cast<int>(core);
     l.busy = start + takes;
-    return l.busy + own;
+    return l.busy;
 }
 
 void Lines::hammer(const void *address, int more, Time period) {

@@ -50,9 +50,26 @@ public:
     Lines(const Machine &machine, uintptr_t from, size_t size, uint64_t seed = 0);
 
     // When a core that begins to use it at `now` has done so.
-    Time use(const void *address, unsigned core, Use use, Time now);
-
-    Time read(const void *address, unsigned core, Time now); // the same, of a load
+    Time use(const void *address, unsigned core, Use use, Time now) {
+        if (use == Use::read)
+            return read(address, core, now);
+        Time own = use == Use::write ? machine_.costs.store : machine_.costs.atomic;
+        size_t number = number_of(address);
+        if (number >= lines_.size())
+            return now + own; // not the locks' memory
+        Line &l = lines_[number];
+        return (owns(l, core) ? now : take(l, number, core, now)) + own;
+    }
+    Time read(const void *address, unsigned core, Time now) { // the same, of a load
+        size_t number = number_of(address);
+        Time hit = machine_.costs.hit;
+        if (number >= lines_.size())
+            return now + hit; // not the locks' memory
+        Line &l = lines_[number];
+        return (owns(l, core) || has(sharers_of(number, l), core) ? now
+                                                                  : fetch(l, number, core, now)) +
+               hit;
+    }
 
     // Cores whose waiters write the line once per `period` while they wait.
     void hammer(const void *address, int more, Time period);
@@ -69,6 +86,13 @@ private:
     };
     static constexpr int nobody = -1;
 
+    // It travels to that core, which then may write it, or read it; until when.
+    [[gnu::noinline]] Time take(Line &l, size_t number, unsigned core, Time now);
+    [[gnu::noinline]] Time fetch(Line &l, size_t number, unsigned core, Time now);
+
+    static bool owns(const Line &l, unsigned core) {
+        return l.owner == static_cast<int>(core) && !l.hammers;
+    }
     size_t number_of(const void *address) const {
         return (reinterpret_cast<uintptr_t>(address) - from_) / bytes;
     }

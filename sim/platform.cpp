@@ -6,9 +6,6 @@
 
 namespace ol::simulator {
 
-using engine::Access;
-using engine::Memory;
-using engine::Op;
 using engine::Place;
 
 // Going on.
@@ -40,16 +37,9 @@ void Simulation::suspend(Task &t) {
 
 // Time.
 
-void Simulation::spend(Time time) {
-    Time until = events_.now() + time;
-
-    if (!time)
-        return;
-    if (events_.nothing_before(until)) {
-        events_.advance(until);
-        return;
-    }
-    events_.set(self_->step, until);
+// Something else happens before.
+void Simulation::go_on_at(Time time) {
+    events_.set(self_->step, time);
     suspend(*self_);
 }
 
@@ -82,86 +72,6 @@ bool Simulation::passed(Time t, Place) {
             self_->tells_by = std::min(self_->tells_by, t);
     }
     return t <= events_.now();
-}
-
-// Memory.
-
-namespace {
-
-uint64_t result_of(const Access &a, uint64_t old) {
-    switch (a.op) {
-    case Op::load:
-        return old;
-    case Op::store:
-    case Op::xchg:
-        return a.value;
-    case Op::cas:
-        return old == a.expected ? a.value : old;
-    case Op::add:
-        return old + a.value;
-    case Op::bit_or:
-        return old | a.value;
-    case Op::bit_and:
-        return old & a.value;
-    case Op::bit_xor:
-        return old ^ a.value;
-    }
-    return old;
-}
-
-uint64_t truncated(uint64_t v, unsigned width) {
-    return width == 8 ? v : v & ((uint64_t(1) << 8 * width) - 1);
-}
-
-} // namespace
-
-// A waiter that saw the word change has the line: this is the load that fetched it.
-inline uint64_t Simulation::load(const Access &a, uint64_t value) {
-    if (!self_)
-        return value;
-    Task &t = *self_;
-    Time now = events_.now();
-    if (t.waiting)
-        t.looks_at.add({a.address(), value, a.width, false});
-    if (t.fetched != a.address() || t.fetched_at != now)
-        spend(lines_.read(a.address(), t.core(), now) - now);
-    return value;
-}
-
-uint64_t Simulation::access(const Access &a) {
-    uint64_t old = Memory::read(a.address(), a.width);
-
-    return a.op == Op::load ? load(a, old) : change(a, old);
-}
-
-// Its effect is there at once, but nobody else can have the line before it is done. A store waits
-// in the store buffer, an atomic operation for all stores before it.
-uint64_t Simulation::change(const Access &a, uint64_t old) {
-    uint64_t result = truncated(result_of(a, old), a.width);
-    if (!self_) {
-        Memory::write(a.address(), a.width, result);
-        return old;
-    }
-    Task &t = *self_;
-    Use use = a.op == Op::store ? Use::write : Use::change;
-    Time now = events_.now();
-    Time done =
-        lines_.use(a.address(), t.core(), use, use == Use::change ? std::max(now, t.drained) : now);
-    if (result != old) {
-        Memory::write(a.address(), a.width, result);
-        t.looks_at.wrote(a.address(), a.width);
-        t.changed_lost = t.lost;
-        progress_++;
-        notice(line_of(a.address()));
-    } else if (t.waiting && use == Use::change) {
-        t.looks_at.add({a.address(), old, a.width, true});
-    }
-    if (use == Use::write) {
-        t.drained = std::max(t.drained, done);
-        done = now + machine().costs.store;
-    }
-    spend(done - now);
-    return old;
 }
 
 void Simulation::fence(Place) {
@@ -230,12 +140,7 @@ inline void Simulation::look(Task &t, const Watch &w) {
     t.looks = true;
 }
 
-void Simulation::notice(size_t line) {
-    if (line >= watchers_.size())
-        return;
-    auto &list = watchers_[line];
-    if (list.empty())
-        return;
+void Simulation::wake_lookers(const std::vector<Watch *> &list) {
     Watch *const *first = list.data(), *const *end = first + list.size();
     Watch *const *next = first + random_.below(static_cast<uint32_t>(list.size()));
     for (size_t left = list.size(); left; left--) {

@@ -47,7 +47,10 @@ public:
     void settle(workload_lock &l);
 
     // The platform layer.
-    uint64_t access(const engine::Access &a) override;
+    uint64_t access(const engine::Access &a) override {
+        uint64_t old = engine::Memory::read(a.address(), a.width);
+        return a.op == engine::Op::load ? load(a, old) : change(a, old);
+    }
     void fence(engine::Place) override;
     void relax(Time until, engine::Place) override;
     void yield(uint32_t to, engine::Place) override;
@@ -104,7 +107,16 @@ private:
     std::string who_waits() const;
     void verify();
 
-    void spend(Time time);
+    void spend(Time time) {
+        Time until = events_.now() + time;
+        if (!time)
+            return;
+        if (events_.nothing_before(until))
+            events_.advance(until);
+        else
+            go_on_at(until);
+    }
+    [[gnu::noinline]] void go_on_at(Time time);
     void suspend(Task &t);
     void goes_on(Task &t);
     bool is_kernel() const { return self_->guest.plan.kind == Kind::kernel; }
@@ -116,9 +128,13 @@ private:
     void end_turn(Time until);
     void poll(Task &t, Time until);
     void tell_of_spinning(Task &t);
-    void notice(size_t line);
+    void notice(size_t line) {
+        if (line < watchers_.size() && !watchers_[line].empty())
+            wake_lookers(watchers_[line]);
+    }
+    [[gnu::noinline]] void wake_lookers(const std::vector<Watch *> &list);
     uint64_t load(const engine::Access &a, uint64_t value);
-    [[gnu::noinline]] uint64_t change(const engine::Access &a, uint64_t old);
+    uint64_t change(const engine::Access &a, uint64_t old);
     void look(Task &t, const Watch &w);
     Time told_end(const Cpu &c, uint64_t slice) const;
     size_t line_of(const void *p) const {
@@ -146,6 +162,77 @@ private:
     Timer warmed_up_, ended_, watchdog_, traced_;
     std::string failure_;
 };
+
+// What follows is a part of each lock's code: nearly all that a lock asks is a load or a change of
+// a line that its core has.
+
+constexpr uint64_t result_of(const engine::Access &a, uint64_t old) {
+    switch (a.op) {
+    case engine::Op::load:
+        return old;
+    case engine::Op::store:
+    case engine::Op::xchg:
+        return a.value;
+    case engine::Op::cas:
+        return old == a.expected ? a.value : old;
+    case engine::Op::add:
+        return old + a.value;
+    case engine::Op::bit_or:
+        return old | a.value;
+    case engine::Op::bit_and:
+        return old & a.value;
+    case engine::Op::bit_xor:
+        return old ^ a.value;
+    }
+    return old;
+}
+
+constexpr uint64_t truncated(uint64_t v, unsigned width) {
+    return width == 8 ? v : v & ((uint64_t(1) << 8 * width) - 1);
+}
+
+// A waiter that saw the word change has the line: this is the load that fetched it.
+[[gnu::always_inline]] inline uint64_t Simulation::load(const engine::Access &a, uint64_t value) {
+    if (!self_)
+        return value;
+    Task &t = *self_;
+    Time now = events_.now();
+    if (t.waiting)
+        t.looks_at.add({a.address(), value, a.width, false});
+    if (t.fetched != a.address() || t.fetched_at != now)
+        spend(lines_.read(a.address(), t.core(), now) - now);
+    return value;
+}
+
+// Its effect is there at once, but nobody else can have the line before it is done. A store waits
+// in the store buffer, an atomic operation for all stores before it.
+[[gnu::always_inline]] inline uint64_t Simulation::change(const engine::Access &a, uint64_t old) {
+    uint64_t result = truncated(result_of(a, old), a.width);
+    if (!self_) {
+        engine::Memory::write(a.address(), a.width, result);
+        return old;
+    }
+    Task &t = *self_;
+    Use use = a.op == engine::Op::store ? Use::write : Use::change;
+    Time now = events_.now();
+    Time done =
+        lines_.use(a.address(), t.core(), use, use == Use::change ? std::max(now, t.drained) : now);
+    if (result != old) {
+        engine::Memory::write(a.address(), a.width, result);
+        t.looks_at.wrote(a.address(), a.width);
+        t.changed_lost = t.lost;
+        progress_++;
+        notice(line_of(a.address()));
+    } else if (t.waiting && use == Use::change) {
+        t.looks_at.add({a.address(), old, a.width, true});
+    }
+    if (use == Use::write) {
+        t.drained = std::max(t.drained, done);
+        done = now + machine().costs.store;
+    }
+    spend(done - now);
+    return old;
+}
 
 } // namespace ol::simulator
 #endif
