@@ -29,40 +29,40 @@ void Events::take_near(Timer &t) {
 }
 
 void Events::put_far(Timer &t) {
-    far_.push_back(&t);
-    rise(t, far_.size() - 1);
+    far_.emplace_back();
+    rise({t.at_, t.order_, &t}, far_.size() - 1);
     t.where_ = Timer::Where::far;
 }
 
 void Events::take_far(Timer &t) {
-    Timer &last = *far_.back();
+    Far gone = far_[t.place_], last = far_.back();
 
     far_.pop_back();
-    if (&last == &t)
+    if (last.timer == &t)
         return;
-    if (last.before(t))
+    if (last.before(gone))
         rise(last, t.place_);
     else
         sink(last, t.place_);
 }
 
-void Events::rise(Timer &t, size_t at) {
-    while (at && t.before(*far_[(at - 1) / 2])) {
-        place(*far_[(at - 1) / 2], at);
+void Events::rise(const Far &f, size_t at) {
+    while (at && f.before(far_[(at - 1) / 2])) {
+        place(far_[(at - 1) / 2], at);
         at = (at - 1) / 2;
     }
-    place(t, at);
+    place(f, at);
 }
 
-void Events::sink(Timer &t, size_t at) {
+void Events::sink(const Far &f, size_t at) {
     for (size_t below; (below = 2 * at + 1) < far_.size(); at = below) {
-        if (below + 1 < far_.size() && far_[below + 1]->before(*far_[below]))
+        if (below + 1 < far_.size() && far_[below + 1].before(far_[below]))
             below++;
-        if (t.before(*far_[below]))
+        if (f.before(far_[below]))
             break;
-        place(*far_[below], at);
+        place(far_[below], at);
     }
-    place(t, at);
+    place(f, at);
 }
 
 void Events::cancel(Timer &t) {

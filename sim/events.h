@@ -72,15 +72,23 @@ public:
     void advance(Time t) { now_ = t; }
 
 private:
+    struct Far { // with what is compared, which is then in few cache lines
+        Time at;
+        uint64_t order;
+        Timer *timer;
+        bool before(const Far &f) const { return at != f.at ? at < f.at : order < f.order; }
+    };
     static constexpr unsigned width = 12; // of a bucket: 2^12 ps
     static constexpr size_t buckets = 1024;
 
     static size_t bucket(Time t) { return (t >> width) % buckets; }
     Timer *find_first() const {
-        Timer *near = words_ ? first_near() : nullptr, *far = far_.empty() ? nullptr : far_.front();
-        if (!near || !far)
-            return near ? near : far;
-        return near->before(*far) ? near : far;
+        if (!words_)
+            return far_.empty() ? nullptr : far_.front().timer;
+        Timer *near = first_near();
+        return far_.empty() || Far{near->at_, near->order_, near}.before(far_.front())
+                   ? near
+                   : far_.front().timer;
     }
     // From the bucket of now on, once around.
     Timer *first_near() const {
@@ -95,11 +103,11 @@ private:
     void take_near(Timer &t);
     [[gnu::noinline]] void put_far(Timer &t);
     [[gnu::noinline]] void take_far(Timer &t);
-    void rise(Timer &t, size_t place);
-    void sink(Timer &t, size_t place);
-    void place(Timer &t, size_t place) {
-        far_[place] = &t;
-        t.place_ = place;
+    void rise(const Far &f, size_t place);
+    void sink(const Far &f, size_t place);
+    void place(const Far &f, size_t place) {
+        far_[place] = f;
+        f.timer->place_ = place;
     }
     void mark_if_empty(size_t b) {
         if (near_[b])
@@ -126,7 +134,7 @@ private:
     std::array<Timer *, buckets> near_{};
     std::array<uint64_t, buckets / 64> used_{}; // buckets that are not empty
     uint64_t words_ = 0;                        // of used_ that are not 0
-    std::vector<Timer *> far_;
+    std::vector<Far> far_;
     Timer *first_ = nullptr; // of all: asked for at every step
     Time now_ = 0;
     uint64_t set_ = 0, happened_ = 0;

@@ -11,7 +11,7 @@ Lines::Lines(const Machine &machine, uintptr_t from, size_t size, uint64_t seed)
       from_(from),
       words_((machine.cores() + 63) / 64),
       lines_(size / bytes),
-      sharers_(words_ == 1 ? 0 : lines_.size(), words_) {
+      sharers_(words_ == 1 ? 0 : lines_.size()) {
     sockets_.resize(machine.cores() * words_);
     for (unsigned a = 0; a < machine.cores(); a++)
         for (unsigned b = 0; b < machine.cores(); b++)
@@ -23,8 +23,18 @@ unsigned Lines::others(const uint64_t *sharers, unsigned core) const {
     unsigned n = 0;
 
     for (size_t w = 0; w < words_; w++)
-        n += static_cast<unsigned>(std::popcount(sharers[w]));
+        if (sharers[w]) // a call, where the CPU need not know the instruction
+            n += static_cast<unsigned>(std::popcount(sharers[w]));
     return n - has(sharers, core);
+}
+
+// n * part / all. What fits in 64 bits, as nearly everything does, is divided in much less time.
+static Time share(Time n, Time part, Time all) {
+    Time product;
+
+    if (!__builtin_mul_overflow(n, part, &product))
+        return product / all;
+    return static_cast<Time>(static_cast<unsigned __int128>(n) * part / all);
 }
 
 // A closed queue: n cores that think for `period` and are then served for a transfer each. The
@@ -34,8 +44,7 @@ Time Lines::among_hammers(const Line &l) const {
 
     for (int n = 1; n <= l.hammers; n++) {
         Time stay = served + wait; // for the n-th
-        auto queue = static_cast<unsigned __int128>(n) * stay * served / (stay + l.period);
-        wait = static_cast<Time>(queue);
+        wait = share(static_cast<Time>(n) * served, stay, stay + l.period);
     }
     return wait;
 }
@@ -65,7 +74,9 @@ Time Lines::take(Line &l, size_t number, unsigned core, Time now) {
         traffic.invalidations += copies;
         traffic.stores_to_shared++;
     }
-    std::fill(sharers, sharers + words_, 0);
+    sharers[0] = 0;
+    for (size_t w = 1; w < words_; w++)
+        sharers[w] = 0;
     l.owner = static_cast<int>(core);
     l.busy = start + takes;
     return l.busy;

@@ -50,7 +50,7 @@ public:
     Lines(const Machine &machine, uintptr_t from, size_t size, uint64_t seed = 0);
 
     // When a core that begins to use it at `now` has done so.
-    Time use(const void *address, unsigned core, Use use, Time now) {
+    [[gnu::always_inline]] Time use(const void *address, unsigned core, Use use, Time now) {
         if (use == Use::read)
             return read(address, core, now);
         Time own = use == Use::write ? machine_.costs.store : machine_.costs.atomic;
@@ -60,7 +60,8 @@ public:
         Line &l = lines_[number];
         return (owns(l, core) ? now : take(l, number, core, now)) + own;
     }
-    Time read(const void *address, unsigned core, Time now) { // the same, of a load
+    // The same, of a load.
+    [[gnu::always_inline]] Time read(const void *address, unsigned core, Time now) {
         size_t number = number_of(address);
         Time hit = machine_.costs.hit;
         if (number >= lines_.size())
@@ -96,8 +97,13 @@ private:
     size_t number_of(const void *address) const {
         return (reinterpret_cast<uintptr_t>(address) - from_) / bytes;
     }
+    [[gnu::noinline]] uint64_t *more_sharers(size_t number) {
+        auto &words = sharers_[number];
+        words.resize(words_);
+        return words.data();
+    }
     uint64_t *sharers_of(size_t number, Line &l) {
-        return words_ == 1 ? &l.sharers : &sharers_[number];
+        return words_ == 1 ? &l.sharers : more_sharers(number);
     }
     static bool has(const uint64_t *set, unsigned core) { return set[core / 64] >> core % 64 & 1; }
     static void add(uint64_t *set, unsigned core) { set[core / 64] |= uint64_t(1) << core % 64; }
@@ -139,7 +145,7 @@ private:
     const uintptr_t from_;
     const size_t words_;
     Pages<Line> lines_;
-    Pages<uint64_t> sharers_;       // words_ for each line, if there are more than 64 cores
+    Pages<std::vector<uint64_t>> sharers_; // of a line, if there are more than 64 cores
     std::vector<uint64_t> sockets_; // words_ for each core: those of its socket
 };
 

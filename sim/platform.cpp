@@ -99,7 +99,7 @@ void Simulation::watch(Task &t) {
     unwatch(t);
     for (const Look &l : t.looks_at) {
         Watch &w = t.watches[t.watched++];
-        t.takes_lines |= l.writes;
+        t.takes_lines |= l.writes();
         size_t line = line_of(l.at);
         auto &list = watchers_[line];
         w = {l, &t, line, list.size()};
@@ -107,7 +107,7 @@ void Simulation::watch(Task &t) {
     }
 }
 
-void Simulation::unwatch(Task &t) {
+void Simulation::leave_lists(Task &t) {
     for (unsigned i = 0; i < t.watched; i++) {
         Watch &w = t.watches[i];
         auto &list = watchers_[w.line];
@@ -119,18 +119,17 @@ void Simulation::unwatch(Task &t) {
     t.takes_lines = false;
 }
 
-// What it has read so far is not part of a loop that comes.
-void Simulation::forget(Task &t) {
-    unwatch(t);
-    t.looks_at.clear();
+// Nearly always of short numbers, which a CPU divides in half the time.
+static Time remainder(Time a, Time b) {
+    return (a | b) >> 32 ? a % b : static_cast<uint32_t>(a) % static_cast<uint32_t>(b);
 }
 
 // At its next poll it fetches the line, and then goes on.
 inline void Simulation::look(Task &t, const Watch &w) {
-    Time behind = (events_.now() - t.poll_from) % t.poll_period;
+    Time behind = remainder(events_.now() - t.poll_from, t.poll_period);
     Time at = events_.now() + (behind ? t.poll_period - behind : 0);
 
-    if (!w.look.writes) {
+    if (!w.look.writes()) {
         at = lines_.read(w.look.at, t.core(), at);
         t.fetched = w.look.at;
         t.fetched_at = at;

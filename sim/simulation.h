@@ -40,14 +40,25 @@ public:
     // Of the workloads.
     void acquire(Task &t, workload_lock &l);
     void release(Task &t, workload_lock &l);
-    void burn(Time time);
+    void burn(Time time) {
+        progress_++;
+        if (machine().threads_per_core == 1)
+            spend(time);
+        else
+            burn_beside_siblings(time);
+    }
     void sleep(Time time);
 
     // Of tasks that get or lose their CPU.
-    void settle(workload_lock &l);
+    void settle(workload_lock &l) {
+        Time now = events_.now(), passed = now - l.since;
+        l.since = now;
+        if (l.waiters)
+            settle(l, passed);
+    }
 
     // The platform layer.
-    uint64_t access(const engine::Access &a) override {
+    [[gnu::always_inline]] uint64_t access(const engine::Access &a) override {
         uint64_t old = engine::Memory::read(a.address(), a.width);
         return a.op == engine::Op::load ? load(a, old) : change(a, old);
     }
@@ -98,7 +109,9 @@ private:
     void number_entities();
     void begin_tracing();
     void begin_counting();
+    void settle(workload_lock &l, Time passed);
     void judge(workload_lock &l);
+    void burn_beside_siblings(Time time);
     void begin_wait(Task &t, workload_lock &l);
     void end_wait(Task &t, workload_lock &l);
     void end();
@@ -122,8 +135,16 @@ private:
     bool is_kernel() const { return self_->guest.plan.kind == Kind::kernel; }
     static bool repeats(const Task &t);
     void watch(Task &t);
-    void unwatch(Task &t);
-    void forget(Task &t);
+    void unwatch(Task &t) {
+        if (t.watched)
+            leave_lists(t);
+    }
+    void leave_lists(Task &t);
+    // What it has read so far is not part of a loop that comes.
+    void forget(Task &t) {
+        unwatch(t);
+        t.looks_at.clear();
+    }
     void give_up(uint32_t to);
     void end_turn(Time until);
     void poll(Task &t, Time until);

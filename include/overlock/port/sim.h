@@ -71,9 +71,12 @@ template <class T> T value(uint64_t bits)
 template <class T> using same = std::type_identity_t<T>;
 template <class T> using bare = std::remove_const_t<T>;
 
-/* `offset`: the access is to two bytes of the word at `p`. */
-template <class T, class W, class P>
-T access(W &world, P *p, unsigned offset, Op op, Order order, T v, T expected, Place place)
+/*
+ * `offset`: the access is to two bytes of the word at `p`. The operation is known when this is
+ * compiled, as is the world's answer to it where calls are direct.
+ */
+template <Op op, class T, class W, class P>
+T access(W &world, P *p, unsigned offset, Order order, T v, T expected, Place place)
 {
 	void *object = const_cast<bare<P> *>(p);
 
@@ -83,52 +86,50 @@ T access(W &world, P *p, unsigned offset, Op op, Order order, T v, T expected, P
 
 template <class W, class T> bare<T> load(W &world, T *p, Order order, Place place)
 {
-	return access<bare<T>>(world, p, 0, Op::load, order, {}, {}, place);
+	return access<Op::load, bare<T>>(world, p, 0, order, {}, {}, place);
 }
 
-template <class W, class T>
-T change(W &world, T *p, Op op, Order order, same<T> v, Place place)
+template <Op op, class W, class T> T change(W &world, T *p, Order order, same<T> v, Place place)
 {
-	return access<T>(world, p, 0, op, order, v, {}, place);
+	return access<op, T>(world, p, 0, order, v, {}, place);
 }
 
 template <class W, class T>
 bool cas(W &world, T *p, Order order, same<T> old, same<T> v, Place place)
 {
-	return access<T>(world, p, 0, Op::cas, order, v, old, place) == old;
+	return access<Op::cas, T>(world, p, 0, order, v, old, place) == old;
 }
 
 inline constexpr unsigned low = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 2, high = 2 - low;
 
-template <class W>
-uint16_t half(W &world, const uint32_t *p, unsigned offset, Op op, Order order, uint16_t v,
-	      Place place)
+template <Op op, class W>
+uint16_t half(W &world, const uint32_t *p, unsigned offset, Order order, uint16_t v, Place place)
 {
-	return access<uint16_t>(world, p, offset, op, order, v, {}, place);
+	return access<op, uint16_t>(world, p, offset, order, v, {}, place);
 }
 
 template <class W>
 bool half_cas(W &world, uint32_t *p, unsigned offset, Order order, uint16_t old, uint16_t v,
 	      Place place)
 {
-	return access<uint16_t>(world, p, offset, Op::cas, order, v, old, place) == old;
+	return access<Op::cas, uint16_t>(world, p, offset, order, v, old, place) == old;
 }
 
 inline constexpr unsigned lowest = low ? 3 : 0;
 
 template <class W> void store_byte(W &world, uint32_t *p, Order order, uint8_t v, Place place)
 {
-	access<uint8_t>(world, p, lowest, Op::store, order, v, {}, place);
+	access<Op::store, uint8_t>(world, p, lowest, order, v, {}, place);
 }
 } // namespace ol::sim
 
 #define OL_ORDER(o)		(::ol::engine::Order::o)
 #define OL_CHANGE(p, op, o, v)								\
-	::ol::sim::change(OL_WORLD, p, ::ol::engine::Op::op, OL_ORDER(o), v, OL_PLACE)
+	::ol::sim::change<::ol::engine::Op::op>(OL_WORLD, p, OL_ORDER(o), v, OL_PLACE)
 #define OL_CAS(p, o, old, v)	::ol::sim::cas(OL_WORLD, p, OL_ORDER(o), old, v, OL_PLACE)
 #define OL_HALF(p, half_, op, o, v)							\
-	::ol::sim::half(OL_WORLD, p, ::ol::sim::half_, ::ol::engine::Op::op, OL_ORDER(o), v,	\
-			OL_PLACE)
+	::ol::sim::half<::ol::engine::Op::op>(OL_WORLD, p, ::ol::sim::half_, OL_ORDER(o), v,	\
+					      OL_PLACE)
 #define OL_HALF_CAS(p, half_, o, old, v)						\
 	::ol::sim::half_cas(OL_WORLD, p, ::ol::sim::half_, OL_ORDER(o), old, v, OL_PLACE)
 
