@@ -146,7 +146,7 @@ private:
     const size_t words_;
     Pages<Line> lines_;
     Pages<std::vector<uint64_t>> sharers_; // of a line, if there are more than 64 cores
-    std::vector<uint64_t> sockets_; // words_ for each core: those of its socket
+    std::vector<uint64_t> sockets_;        // words_ for each core: those of its socket
 };
 
 } // namespace ol::simulator

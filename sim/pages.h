@@ -24,9 +24,7 @@ public:
 private:
     static constexpr size_t length = 256;
 
-    [[gnu::cold]] void make(std::unique_ptr<T[]> &page) {
-        page = std::make_unique<T[]>(length);
-    }
+    [[gnu::cold]] void make(std::unique_ptr<T[]> &page) { page = std::make_unique<T[]>(length); }
 
     const size_t size_;
     std::vector<std::unique_ptr<T[]>> pages_;
