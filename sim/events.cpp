@@ -29,14 +29,40 @@ void Events::take_near(Timer &t) {
 }
 
 void Events::put_far(Timer &t) {
-    far_.insert(&t);
-    first_far_ = *far_.begin();
+    far_.emplace_back();
+    rise({t.at_, t.order_, &t}, far_.size() - 1);
     t.where_ = Timer::Where::far;
 }
 
 void Events::take_far(Timer &t) {
-    far_.erase(&t);
-    first_far_ = far_.empty() ? nullptr : *far_.begin();
+    Far gone = far_[t.place_], last = far_.back();
+
+    far_.pop_back();
+    if (last.timer == &t)
+        return;
+    if (last.before(gone))
+        rise(last, t.place_);
+    else
+        sink(last, t.place_);
+}
+
+void Events::rise(const Far &f, size_t at) {
+    while (at && f.before(far_[(at - 1) / 2])) {
+        place(far_[(at - 1) / 2], at);
+        at = (at - 1) / 2;
+    }
+    place(f, at);
+}
+
+void Events::sink(const Far &f, size_t at) {
+    for (size_t below; (below = 2 * at + 1) < far_.size(); at = below) {
+        if (below + 1 < far_.size() && far_[below + 1].before(far_[below]))
+            below++;
+        if (f.before(far_[below]))
+            break;
+        place(far_[below], at);
+    }
+    place(f, at);
 }
 
 void Events::cancel(Timer &t) {
@@ -45,6 +71,8 @@ void Events::cancel(Timer &t) {
     else if (t.where_ == Timer::Where::far)
         take_far(t);
     t.where_ = Timer::Where::nowhere;
+    if (first_ == &t)
+        first_ = find_first();
 }
 
 void Events::set(Timer &t, Time at) {
@@ -56,10 +84,12 @@ void Events::set(Timer &t, Time at) {
     t.order_ = ++set_;
     bool near = (t.at_ >> width) - (now_ >> width) < buckets;
     near ? put_near(t) : put_far(t);
+    if (!first_ || t.before(*first_))
+        first_ = &t;
 }
 
 bool Events::next() {
-    Timer *t = first();
+    Timer *t = first_;
 
     if (!t)
         return false;

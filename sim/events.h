@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <set>
+#include <vector>
 
 namespace ol::simulator {
 
@@ -39,13 +39,14 @@ private:
     Time at_ = never;
     uint64_t order_ = 0;
     Timer *next_ = nullptr;            // in its bucket
+    size_t place_ = 0;                 // in the heap
     std::unique_ptr<Happens> happens_; // apart: what is asked all the time fits in a cache line
     Where where_ = Where::nowhere;
 };
 
 // Nearly everything happens within microseconds, and is set and done at the cost of a few
 // instructions: a ring of buckets from now on, each of some nanoseconds and in its order. What is
-// further away, such as the ends of slices, is in a tree.
+// further away, such as the ends of slices, is in a heap: most of it is taken back before its time.
 class Events {
 public:
     Time now() const { return now_; }
@@ -59,7 +60,7 @@ public:
 
     // If the next thing is that a task goes on: that task, which the caller lets go on.
     Task *next_to_go_on() {
-        Timer *t = first();
+        Timer *t = first_;
         if (!t || !t->goes_on)
             return nullptr;
         begins(*t);
@@ -67,25 +68,27 @@ public:
     }
 
     // Nothing is to happen before t: the running task may advance to it by itself.
-    bool nothing_before(Time t) const {
-        const Timer *n = first();
-        return !n || t < n->at_;
-    }
+    bool nothing_before(Time t) const { return !first_ || t < first_->at_; }
     void advance(Time t) { now_ = t; }
 
 private:
-    struct Before {
-        bool operator()(const Timer *a, const Timer *b) const { return a->before(*b); }
+    struct Far { // with what is compared, which is then in few cache lines
+        Time at;
+        uint64_t order;
+        Timer *timer;
+        bool before(const Far &f) const { return at != f.at ? at < f.at : order < f.order; }
     };
     static constexpr unsigned width = 12; // of a bucket: 2^12 ps
     static constexpr size_t buckets = 1024;
 
     static size_t bucket(Time t) { return (t >> width) % buckets; }
-    Timer *first() const {
-        Timer *near = words_ ? first_near() : nullptr;
-        if (!first_far_)
-            return near;
-        return near && near->before(*first_far_) ? near : first_far_;
+    Timer *find_first() const {
+        if (!words_)
+            return far_.empty() ? nullptr : far_.front().timer;
+        Timer *near = first_near();
+        return far_.empty() || Far{near->at_, near->order_, near}.before(far_.front())
+                   ? near
+                   : far_.front().timer;
     }
     // From the bucket of now on, once around.
     Timer *first_near() const {
@@ -100,15 +103,19 @@ private:
     void take_near(Timer &t);
     [[gnu::noinline]] void put_far(Timer &t);
     [[gnu::noinline]] void take_far(Timer &t);
+    void rise(const Far &f, size_t place);
+    void sink(const Far &f, size_t place);
+    void place(const Far &f, size_t place) {
+        far_[place] = f;
+        f.timer->place_ = place;
+    }
+    // Without a branch, which nobody could predict.
     void mark_if_empty(size_t b) {
-        if (near_[b])
-            return;
-        used_[b / 64] &= ~(uint64_t(1) << b % 64);
-        if (!used_[b / 64])
-            words_ &= ~(uint64_t(1) << b / 64);
+        used_[b / 64] &= ~(uint64_t(!near_[b]) << b % 64);
+        words_ &= ~(uint64_t(!used_[b / 64]) << b / 64);
     }
     // The first of all, which is the first of its bucket.
-    void begins(Timer &t) {
+    [[gnu::always_inline]] void begins(Timer &t) {
         if (t.where_ == Timer::Where::near) {
             size_t b = bucket(t.at_);
             near_[b] = t.next_;
@@ -118,14 +125,15 @@ private:
         }
         t.where_ = Timer::Where::nowhere;
         now_ = t.at_;
+        first_ = find_first();
         happened_++;
     }
 
     std::array<Timer *, buckets> near_{};
     std::array<uint64_t, buckets / 64> used_{}; // buckets that are not empty
     uint64_t words_ = 0;                        // of used_ that are not 0
-    std::set<Timer *, Before> far_;
-    Timer *first_far_ = nullptr; // asked for all the time
+    std::vector<Far> far_;
+    Timer *first_ = nullptr; // of all: asked for at every step
     Time now_ = 0;
     uint64_t set_ = 0, happened_ = 0;
 };

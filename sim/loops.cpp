@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The workloads, each as a loop of turns on the simulated platform.
-#include "simulation.h"
+#define OL_ONE_WORLD <sim/one_world.h>
+#include <overlock/port.h>
 
 #include <algorithm>
 

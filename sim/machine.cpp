@@ -11,7 +11,7 @@ Lines::Lines(const Machine &machine, uintptr_t from, size_t size, uint64_t seed)
       from_(from),
       words_((machine.cores() + 63) / 64),
       lines_(size / bytes),
-      sharers_(words_ == 1 ? 0 : lines_.size(), words_) {
+      sharers_(words_ == 1 ? 0 : lines_.size()) {
     sockets_.resize(machine.cores() * words_);
     for (unsigned a = 0; a < machine.cores(); a++)
         for (unsigned b = 0; b < machine.cores(); b++)
@@ -23,38 +23,39 @@ unsigned Lines::others(const uint64_t *sharers, unsigned core) const {
     unsigned n = 0;
 
     for (size_t w = 0; w < words_; w++)
-        n += static_cast<unsigned>(std::popcount(sharers[w]));
+        if (sharers[w]) // a call, where the CPU need not know the instruction
+            n += static_cast<unsigned>(std::popcount(sharers[w]));
     return n - has(sharers, core);
 }
 
-// A closed queue: n cores that think for `period` and are then served for a transfer each. The
-// queue that an arrival finds, by mean value analysis.
+// n * part / all. What fits in 64 bits, as nearly everything does, is divided in much less time.
+static Time portion(Time n, Time part, Time all) {
+    Time product;
+
+    if (!__builtin_mul_overflow(n, part, &product))
+        return product / all;
+    return static_cast<Time>(static_cast<unsigned __int128>(n) * part / all);
+}
+
+// A closed queue: n cores that think for `period` and are then served for half a transfer each, as
+// their requests wait at the home. The queue that an arrival finds, by mean value analysis.
 Time Lines::among_hammers(const Line &l) const {
     Time served = machine_.costs.near, wait = 0;
 
     for (int n = 1; n <= l.hammers; n++) {
         Time stay = served + wait; // for the n-th
-        auto queue = static_cast<unsigned __int128>(n) * stay * served / (stay + l.period);
-        wait = static_cast<Time>(queue);
+        wait = portion(static_cast<Time>(n) * served, stay, stay + l.period);
     }
     return wait;
 }
 
-Time Lines::read(const void *address, const Request &request) {
-    size_t number = number_of(address);
-    const Costs &c = machine_.costs;
-    auto [core, now, asked] = request;
-
-    if (number >= lines_.size())
-        return now + c.hit; // not the locks' memory
-    Line &l = lines_[number];
+Time Lines::fetch(Line &l, size_t number, const Request &request) {
     uint64_t *sharers = sharers_of(number, l);
-    if ((owns(l, core) && !l.hammers) || has(sharers, core))
-        return now + c.hit;
-    Time start = begins(l, asked), takes = varied(way(l, sharers, core));
+    Time start = begins(l, request.asked), takes = varied(way(l, sharers, request.core));
+
     l.busy = start + (l.owner != nobody ? takes : serving_a_poller());
-    share(l, sharers, core);
-    return std::max(now, start + takes) + c.hit;
+    share(l, sharers, request.core);
+    return std::max(request.now, start + takes);
 }
 
 // Its request is one of those that wait at the home since the line was written.
@@ -82,36 +83,26 @@ bool Lines::has_copy(const void *address, unsigned core) {
 }
 
 // A core that owns a line which others poll can write it once more before they have it: at once.
-// An atomic operation keeps the line until it is done; a store leaves the buffer when it has come.
-Time Lines::write(const void *address, Use use, const Request &request) {
-    size_t number = number_of(address);
-    const Costs &c = machine_.costs;
-    Time stored = use == Use::write ? c.store : 0, kept = use == Use::change ? c.atomic : 0;
+Time Lines::take(Line &l, size_t number, Time kept, const Request &request) {
     auto [core, now, asked] = request;
-
-    if (number >= lines_.size())
-        return now + stored + kept; // not the locks' memory
-    Line &l = lines_[number];
-    if (can_write(l, core, now)) {
-        l.written = std::max(l.written, now + kept);
-        return now + stored + kept;
-    }
-
     uint64_t *sharers = sharers_of(number, l);
     Time start = begins(l, l.pollers ? now : asked);
     unsigned copies = std::max(others(sharers, core), static_cast<unsigned>(l.pollers));
     bool is_shared = owns(l, core) || (l.owner == nobody && has(sharers, core));
     Time far = is_shared ? farthest(sharers, core) : way(l, sharers, core);
+
     if (copies) {
         traffic.invalidations += copies;
         traffic.stores_to_shared++;
     }
-    std::fill(sharers, sharers + words_, 0);
+    sharers[0] = 0;
+    for (size_t w = 1; w < words_; w++)
+        sharers[w] = 0;
     l.owner = l.writer = static_cast<int>(core);
-    l.busy = start + varied(far) + copies * c.invalidate;
+    l.busy = start + varied(far) + copies * machine_.costs.invalidate;
     l.written = std::max(now, l.busy) + kept;
     l.polled_until = l.written + static_cast<Time>(l.pollers) * serving_a_poller();
-    return l.written + stored;
+    return l.written;
 }
 
 void Lines::poll(const void *address, int more) {

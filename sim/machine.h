@@ -66,9 +66,30 @@ public:
 
     Lines(const Machine &machine, uintptr_t from, size_t size, uint64_t seed = 0);
 
-    // When the core has loaded it, or has written it.
-    Time read(const void *address, const Request &request);
-    Time write(const void *address, Use use, const Request &request);
+    // When the core has loaded it, or has written it. An atomic operation keeps the line until it
+    // is done; a store leaves the buffer when the line has come.
+    [[gnu::always_inline]] Time read(const void *address, const Request &request) {
+        size_t number = number_of(address);
+        Time hit = machine_.costs.hit;
+        if (number >= lines_.size())
+            return request.now + hit; // not the locks' memory
+        Line &l = lines_[number];
+        bool has_it =
+            (owns(l, request.core) && !l.hammers) || has(sharers_of(number, l), request.core);
+        return (has_it ? request.now : fetch(l, number, request)) + hit;
+    }
+    [[gnu::always_inline]] Time write(const void *address, Use use, const Request &request) {
+        Time stored = use == Use::write ? machine_.costs.store : 0;
+        Time kept = use == Use::change ? machine_.costs.atomic : 0;
+        size_t number = number_of(address);
+        if (number >= lines_.size())
+            return request.now + stored + kept; // not the locks' memory
+        Line &l = lines_[number];
+        if (!can_write(l, request.core, request.now))
+            return take(l, number, kept, request) + stored;
+        l.written = std::max(l.written, request.now + kept);
+        return request.now + stored + kept;
+    }
 
     // The load of a poller whose copy was invalidated.
     Time read_again(const void *address, unsigned core, Time now);
@@ -93,6 +114,10 @@ private:
     };
     static constexpr int nobody = -1;
 
+    // It travels to that core, which then has read it, or has written it.
+    [[gnu::noinline]] Time fetch(Line &l, size_t number, const Request &request);
+    [[gnu::noinline]] Time take(Line &l, size_t number, Time kept, const Request &request);
+
     // In hundredths of `near`: what a poller's request takes of the home's time, and how long a
     // core keeps a line that it has written and others wait for. No publication says it: they were
     // fitted to rates of six locks on 16 CPUs (docs/results/simulator_validation.md).
@@ -102,8 +127,13 @@ private:
     size_t number_of(const void *address) const {
         return (reinterpret_cast<uintptr_t>(address) - from_) / bytes;
     }
+    [[gnu::noinline]] uint64_t *more_sharers(size_t number) {
+        auto &words = sharers_[number];
+        words.resize(words_);
+        return words.data();
+    }
     uint64_t *sharers_of(size_t number, Line &l) {
-        return words_ == 1 ? &l.sharers : &sharers_[number];
+        return words_ == 1 ? &l.sharers : more_sharers(number);
     }
     static bool has(const uint64_t *set, unsigned core) { return set[core / 64] >> core % 64 & 1; }
     static void add(uint64_t *set, unsigned core) { set[core / 64] |= uint64_t(1) << core % 64; }
@@ -171,8 +201,8 @@ private:
     const uintptr_t from_;
     const size_t words_;
     Pages<Line> lines_;
-    Pages<uint64_t> sharers_;       // words_ for each line, if there are more than 64 cores
-    std::vector<uint64_t> sockets_; // words_ for each core: those of its socket
+    Pages<std::vector<uint64_t>> sharers_; // of a line, if there are more than 64 cores
+    std::vector<uint64_t> sockets_;        // words_ for each core: those of its socket
 };
 
 } // namespace ol::simulator

@@ -11,26 +11,22 @@ namespace ol::simulator {
 
 template <class T> class Pages {
 public:
-    // `each`: elements at one index.
-    explicit Pages(size_t size, size_t each = 1)
-        : size_(size), each_(each), pages_((size + length - 1) / length) {}
+    explicit Pages(size_t size) : size_(size), pages_((size + length - 1) / length) {}
 
     size_t size() const { return size_; }
     T &operator[](size_t i) {
         auto &page = pages_[i / length];
         if (!page)
             make(page);
-        return page[i % length * each_];
+        return page[i % length];
     }
 
 private:
     static constexpr size_t length = 256;
 
-    [[gnu::cold]] void make(std::unique_ptr<T[]> &page) {
-        page = std::make_unique<T[]>(length * each_);
-    }
+    [[gnu::cold]] void make(std::unique_ptr<T[]> &page) { page = std::make_unique<T[]>(length); }
 
-    const size_t size_, each_;
+    const size_t size_;
     std::vector<std::unique_ptr<T[]>> pages_;
 };
 

@@ -6,9 +6,6 @@
 
 namespace ol::simulator {
 
-using engine::Access;
-using engine::Memory;
-using engine::Op;
 using engine::Place;
 
 // Going on.
@@ -40,16 +37,9 @@ void Simulation::suspend(Task &t) {
 
 // Time.
 
-void Simulation::spend(Time time) {
-    Time until = events_.now() + time;
-
-    if (!time)
-        return;
-    if (events_.nothing_before(until)) {
-        events_.advance(until);
-        return;
-    }
-    events_.set(self_->step, until);
+// Something else happens before.
+void Simulation::go_on_at(Time time) {
+    events_.set(self_->step, time);
     suspend(*self_);
 }
 
@@ -84,111 +74,6 @@ bool Simulation::passed(Time t, Place) {
     return t <= events_.now();
 }
 
-// Memory.
-
-namespace {
-
-uint64_t result_of(const Access &a, uint64_t old) {
-    switch (a.op) {
-    case Op::load:
-        return old;
-    case Op::store:
-    case Op::xchg:
-        return a.value;
-    case Op::cas:
-        return old == a.expected ? a.value : old;
-    case Op::add:
-        return old + a.value;
-    case Op::bit_or:
-        return old | a.value;
-    case Op::bit_and:
-        return old & a.value;
-    case Op::bit_xor:
-        return old ^ a.value;
-    }
-    return old;
-}
-
-uint64_t truncated(uint64_t v, unsigned width) {
-    return width == 8 ? v : v & ((uint64_t(1) << 8 * width) - 1);
-}
-
-} // namespace
-
-// For what it comes to now: as long ago as it works ahead, but not before it last had to wait.
-inline Request Simulation::request(const Task &t) const {
-    Time now = events_.now(), earliest = now - std::min(now, machine().costs.ahead);
-
-    return {t.core(), now, std::max(earliest, std::min(t.in_order, now))};
-}
-
-// A waiter that saw the word change has asked for the line: this is the load that did so. What a
-// section loads is not waited for, as long as the core can work ahead.
-inline void Simulation::fetch(Task &t, const uint8_t *at) {
-    Time now = events_.now();
-
-    if (t.fetched == at && t.fetched_at == now) {
-        if (!lines_.has_copy(at, t.core()))
-            spend(lines_.read_again(at, t.core(), now) - now);
-        return;
-    }
-    Time done = lines_.read(at, request(t));
-    if (t.holds && !t.waiting)
-        t.loaded = std::max(t.loaded, done);
-    else
-        spend(done - now);
-}
-
-// What it finds is what the word is when the line has come.
-inline uint64_t Simulation::load(const Access &a) {
-    if (self_)
-        fetch(*self_, a.address());
-    uint64_t value = Memory::read(a.address(), a.width);
-    if (self_ && self_->waiting)
-        self_->looks_at.add({a.address(), value, a.width, false});
-    return value;
-}
-
-uint64_t Simulation::access(const Access &a) {
-    return a.op == Op::load ? load(a) : change(a, Memory::read(a.address(), a.width));
-}
-
-// Its effect is there at once, but nobody else can have the line before it is done. A store waits
-// in the store buffer, an atomic operation for all stores before it.
-uint64_t Simulation::change(const Access &a, uint64_t old) {
-    uint64_t result = truncated(result_of(a, old), a.width);
-    if (!self_) {
-        Memory::write(a.address(), a.width, result);
-        return old;
-    }
-    Task &t = *self_;
-    Use use = a.op == Op::store ? Use::write : Use::change;
-    Request asks = request(t);
-    Time now = asks.now;
-    if (use == Use::change)
-        asks.now = std::max({now, t.drained, t.loaded});
-    Time done = lines_.write(a.address(), use, asks);
-    if (result != old) {
-        Memory::write(a.address(), a.width, result);
-        t.looks_at.wrote(a.address(), a.width);
-        t.changed_lost = t.lost;
-        progress_++;
-        notice(line_of(a.address()));
-    } else if (t.waiting && use == Use::change) {
-        t.looks_at.add({a.address(), old, a.width, true});
-    }
-    if (use == Use::write) {
-        t.drained = std::max(t.drained, done);
-        done = now + machine().costs.store;
-    }
-    if (a.op == Op::cas && old != a.expected)
-        done += machine().costs.mispredict;
-    spend(done - now);
-    if (use == Use::change)
-        t.in_order = events_.now();
-    return old;
-}
-
 void Simulation::fence(Place) {
     if (self_)
         spend(std::max(self_->drained, events_.now()) + machine().costs.atomic - events_.now());
@@ -221,7 +106,7 @@ void Simulation::watch(Task &t) {
     }
 }
 
-void Simulation::unwatch(Task &t) {
+void Simulation::leave_lists(Task &t) {
     for (unsigned i = 0; i < t.watched; i++) {
         Watch &w = t.watches[i];
         auto &list = watchers_[w.line];
@@ -232,18 +117,17 @@ void Simulation::unwatch(Task &t) {
     t.watched = 0;
 }
 
-// What it has read so far is not part of a loop that comes.
-void Simulation::forget(Task &t) {
-    unwatch(t);
-    t.looks_at.clear();
+// Nearly always of short numbers, which a CPU divides in half the time.
+static Time remainder(Time a, Time b) {
+    return (a | b) >> 32 ? a % b : static_cast<uint32_t>(a) % static_cast<uint32_t>(b);
 }
 
 // At its next poll it fetches the line, and then goes on.
 inline void Simulation::look(Task &t, const Watch &w) {
-    Time behind = (events_.now() - t.poll_from) % t.poll_period;
+    Time behind = remainder(events_.now() - t.poll_from, t.poll_period);
     Time at = events_.now() + (behind ? t.poll_period - behind : 0);
 
-    if (!w.look.writes) {
+    if (!w.look.writes()) {
         at = lines_.read_again(w.look.at, t.core(), at);
         t.fetched = w.look.at;
         t.fetched_at = at;
@@ -253,12 +137,7 @@ inline void Simulation::look(Task &t, const Watch &w) {
     t.looks = true;
 }
 
-void Simulation::notice(size_t line) {
-    if (line >= watchers_.size())
-        return;
-    auto &list = watchers_[line];
-    if (list.empty())
-        return;
+void Simulation::wake_lookers(const std::vector<Watch *> &list) {
     Watch *const *first = list.data(), *const *end = first + list.size();
     Watch *const *next = first + random_.below(static_cast<uint32_t>(list.size()));
     for (size_t left = list.size(); left; left--) {

@@ -292,13 +292,8 @@ std::string Simulation::who_waits() const {
 
 // For the workloads.
 
-void Simulation::settle(workload_lock &l) {
-    Time now = events_.now(), passed = now - l.since;
-
-    l.since = now;
-    if (!l.waiters)
-        return;
-    if (!l.fresh.empty() && l.fresh.first().from + short_wait < now)
+void Simulation::settle(workload_lock &l, Time passed) {
+    if (!l.fresh.empty() && l.fresh.first().from + short_wait < events_.now())
         judge(l);
     if (!l.queue.empty())
         l.queue.front()->guest.blame->passed(l.queue, l.holder, passed);
@@ -394,7 +389,7 @@ void Simulation::release(Task &t, workload_lock &l) {
     t.guest.holds.add(l.released_at - l.acquired_at);
     t.counts.holder_preempted += t.lost.to_others != l.acquired_in.to_others;
     t.counts.holder_changed += t.lost.all != l.acquired_in.all;
-    std::erase(t.held, &l);
+    t.forget_held(l);
     t.holds--;
     l.holder = nullptr;
     l.ops->unlock(l.memory);
@@ -416,22 +411,14 @@ void Simulation::sleep(Time time) {
 
 // Work goes on beside loads, but only so far ahead of them.
 Time Simulation::until_loaded(Task &t, Time work) const {
-    Time now = events_.now(), after = work - std::min(work, machine().costs.ahead);
-    Time loaded = std::max(t.loaded, now);
+    Time after = work - std::min(work, machine().costs.ahead);
 
-    t.loaded = 0;
-    return std::max(work, loaded - now + after);
+    return std::max(work, std::exchange(t.loaded, 0) - events_.now() + after);
 }
 
 // Two threads of a core share it: each goes on more slowly while the other is busy. That is asked
 // once in a while.
-void Simulation::burn(Time time) {
-    progress_++;
-    time = until_loaded(*self_, time);
-    if (machine().threads_per_core == 1) {
-        spend(time);
-        return;
-    }
+void Simulation::burn_beside_siblings(Time time) {
     while (time) {
         constexpr Time once = 10 * us;
         unsigned busy = 0;

@@ -40,14 +40,30 @@ public:
     // Of the workloads.
     void acquire(Task &t, workload_lock &l);
     void release(Task &t, workload_lock &l);
-    void burn(Time time);
+    void burn(Time time) {
+        progress_++;
+        if (self_->loaded > events_.now())
+            time = until_loaded(*self_, time);
+        if (machine().threads_per_core == 1)
+            spend(time);
+        else
+            burn_beside_siblings(time);
+    }
     void sleep(Time time);
 
     // Of tasks that get or lose their CPU.
-    void settle(workload_lock &l);
+    void settle(workload_lock &l) {
+        Time now = events_.now(), passed = now - l.since;
+        l.since = now;
+        if (l.waiters)
+            settle(l, passed);
+    }
 
     // The platform layer.
-    uint64_t access(const engine::Access &a) override;
+    [[gnu::always_inline]] uint64_t access(const engine::Access &a) override {
+        return a.op == engine::Op::load ? load(a)
+                                        : change(a, engine::Memory::read(a.address(), a.width));
+    }
     void fence(engine::Place) override;
     void relax(Time until, engine::Place) override;
     void yield(uint32_t to, engine::Place) override;
@@ -95,7 +111,10 @@ private:
     void number_entities();
     void begin_tracing();
     void begin_counting();
+    void settle(workload_lock &l, Time passed);
     void judge(workload_lock &l);
+    Time until_loaded(Task &t, Time work) const;
+    void burn_beside_siblings(Time time);
     void begin_wait(Task &t, workload_lock &l);
     void end_wait(Task &t, workload_lock &l);
     void end();
@@ -104,25 +123,45 @@ private:
     std::string who_waits() const;
     void verify();
 
-    void spend(Time time);
+    void spend(Time time) {
+        Time until = events_.now() + time;
+        if (!time)
+            return;
+        if (events_.nothing_before(until))
+            events_.advance(until);
+        else
+            go_on_at(until);
+    }
+    [[gnu::noinline]] void go_on_at(Time time);
     void suspend(Task &t);
     void goes_on(Task &t);
     bool is_kernel() const { return self_->guest.plan.kind == Kind::kernel; }
     static bool repeats(const Task &t);
     void watch(Task &t);
-    void unwatch(Task &t);
-    void forget(Task &t);
+    void unwatch(Task &t) {
+        if (t.watched)
+            leave_lists(t);
+    }
+    void leave_lists(Task &t);
+    // What it has read so far is not part of a loop that comes.
+    void forget(Task &t) {
+        unwatch(t);
+        t.looks_at.clear();
+    }
     void give_up(uint32_t to);
     void end_turn(Time until);
     void poll(Task &t, Time until);
     void tell_of_spinning(Task &t);
-    void notice(size_t line);
-    uint64_t load(const engine::Access &a);
-    [[gnu::noinline]] uint64_t change(const engine::Access &a, uint64_t old);
-    void look(Task &t, const Watch &w);
-    Time until_loaded(Task &t, Time work) const;
+    void notice(size_t line) {
+        if (line < watchers_.size() && !watchers_[line].empty())
+            wake_lookers(watchers_[line]);
+    }
+    [[gnu::noinline]] void wake_lookers(const std::vector<Watch *> &list);
     Request request(const Task &t) const;
     void fetch(Task &t, const uint8_t *at);
+    uint64_t load(const engine::Access &a);
+    uint64_t change(const engine::Access &a, uint64_t old);
+    void look(Task &t, const Watch &w);
     Time told_end(const Cpu &c, uint64_t slice) const;
     size_t line_of(const void *p) const {
         return (reinterpret_cast<uintptr_t>(p) - engine::Memory::base) / Lines::bytes;
@@ -149,6 +188,104 @@ private:
     Timer warmed_up_, ended_, watchdog_, traced_;
     std::string failure_;
 };
+
+// What follows is a part of each lock's code: nearly all that a lock asks is a load or a change of
+// a line that its core has.
+
+constexpr uint64_t result_of(const engine::Access &a, uint64_t old) {
+    switch (a.op) {
+    case engine::Op::load:
+        return old;
+    case engine::Op::store:
+    case engine::Op::xchg:
+        return a.value;
+    case engine::Op::cas:
+        return old == a.expected ? a.value : old;
+    case engine::Op::add:
+        return old + a.value;
+    case engine::Op::bit_or:
+        return old | a.value;
+    case engine::Op::bit_and:
+        return old & a.value;
+    case engine::Op::bit_xor:
+        return old ^ a.value;
+    }
+    return old;
+}
+
+constexpr uint64_t truncated(uint64_t v, unsigned width) {
+    return width == 8 ? v : v & ((uint64_t(1) << 8 * width) - 1);
+}
+
+// For what it comes to now: as long ago as it works ahead, but not before it last had to wait.
+inline Request Simulation::request(const Task &t) const {
+    Time now = events_.now(), earliest = now - std::min(now, machine().costs.ahead);
+
+    return {t.core(), now, std::max(earliest, std::min(t.in_order, now))};
+}
+
+// A waiter that saw the word change has asked for the line: this is the load that did so. What a
+// section loads is not waited for, as long as the core can work ahead.
+[[gnu::always_inline]] inline void Simulation::fetch(Task &t, const uint8_t *at) {
+    Time now = events_.now();
+
+    if (t.fetched == at && t.fetched_at == now) {
+        if (!lines_.has_copy(at, t.core()))
+            spend(lines_.read_again(at, t.core(), now) - now);
+        return;
+    }
+    Time done = lines_.read(at, request(t));
+    if (t.holds && !t.waiting)
+        t.loaded = std::max(t.loaded, done);
+    else
+        spend(done - now);
+}
+
+// What it finds is what the word is when the line has come.
+[[gnu::always_inline]] inline uint64_t Simulation::load(const engine::Access &a) {
+    if (self_)
+        fetch(*self_, a.address());
+    uint64_t value = engine::Memory::read(a.address(), a.width);
+    if (self_ && self_->waiting)
+        self_->looks_at.add({a.address(), value, a.width, false});
+    return value;
+}
+
+// Its effect is there at once, but nobody else can have the line before it is done. A store waits
+// in the store buffer, an atomic operation for all stores before it.
+[[gnu::always_inline]] inline uint64_t Simulation::change(const engine::Access &a, uint64_t old) {
+    uint64_t result = truncated(result_of(a, old), a.width);
+    if (!self_) {
+        engine::Memory::write(a.address(), a.width, result);
+        return old;
+    }
+    Task &t = *self_;
+    Use use = a.op == engine::Op::store ? Use::write : Use::change;
+    Request asks = request(t);
+    Time now = asks.now;
+    if (use == Use::change)
+        asks.now = std::max({now, t.drained, t.loaded});
+    Time done = lines_.write(a.address(), use, asks);
+    if (result != old) {
+        engine::Memory::write(a.address(), a.width, result);
+        t.looks_at.wrote(a.address(), a.width);
+        t.changed_lost = t.lost;
+        progress_++;
+        notice(line_of(a.address()));
+    } else if (t.waiting && use == Use::change) {
+        t.looks_at.add({a.address(), old, a.width, true});
+    }
+    if (use == Use::write) {
+        t.drained = std::max(t.drained, done);
+        done = now + machine().costs.store;
+    }
+    if (a.op == engine::Op::cas && old != a.expected)
+        done += machine().costs.mispredict;
+    spend(done - now);
+    if (use == Use::change)
+        t.in_order = events_.now();
+    return old;
+}
 
 } // namespace ol::simulator
 #endif

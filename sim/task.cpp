@@ -9,19 +9,6 @@
 
 namespace ol::simulator {
 
-using engine::Memory;
-
-void Lengths::add(Time t) {
-    Time n = t / ns;
-    auto log = static_cast<unsigned>(std::bit_width(n | 1) - 1);
-    unsigned part = log >= 3 ? static_cast<unsigned>(n >> (log - 3)) & 7 : 0;
-
-    counts_[std::min(log, doublings - 1) * parts + part]++;
-    longest = std::max(longest, t);
-    total += t;
-    number++;
-}
-
 Time Lengths::least(size_t bucket) {
     Time log = bucket / parts, part = bucket % parts;
 
@@ -37,10 +24,6 @@ Task::Task(Simulation &simulation, Guest &guest, Level &level, Group &group, uin
       step([this] { simulation_.resume(*this); }, this),
       alarm([this] { simulation_.unpark(*this); }),
       simulation_(simulation) {}
-
-Time Task::cpu_time() const {
-    return ran + (on_cpu() ? level.events.now() - since : 0);
-}
 
 void Task::start(Time delay) {
     Time now = level.events.now();
@@ -128,10 +111,6 @@ void Task::takes_ticket() {
     counts.preempted_queued += lost.to_others - changed_lost.to_others;
 }
 
-bool Task::ran_again() {
-    return std::exchange(runs_again_, false);
-}
-
 // Whoever waits for it, waited until now for one that ran, or did not.
 void Task::settle() {
     for (workload_lock *l : held)
@@ -140,18 +119,10 @@ void Task::settle() {
 
 void Task::polls(bool begins) {
     for (unsigned i = 0; i < watched; i++)
-        if (watches[i].look.writes)
+        if (watches[i].look.writes())
             simulation_.lines().hammer(watches[i].look.at, begins ? 1 : -1, poll_period);
         else
             simulation_.lines().poll(watches[i].look.at, begins ? 1 : -1);
-}
-
-void Looks::wrote(const uint8_t *at, uint8_t width) {
-    for (unsigned i = 0; i < size_; i++) {
-        Look &l = looks_[i];
-        if (l.at < at + width && at < l.at + l.width)
-            l.value = Memory::read(l.at, l.width);
-    }
 }
 
 } // namespace ol::simulator

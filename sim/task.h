@@ -10,8 +10,10 @@
 #include <overlock/port.h>
 
 #include <array>
+#include <bit>
 #include <functional>
 #include <optional>
+#include <utility>
 
 struct workload_lock;
 
@@ -22,16 +24,33 @@ class Task;
 struct Guest;
 
 // A word that a waiter has read, and what it saw there.
-struct Look {
+class Look {
+public:
+    Look() = default;
+    Look(uint8_t *at, uint64_t value, uint32_t width, bool writes)
+        : at(at), value(value), how_(width | (writes ? by_writing : 0)) {}
+
+    bool writes() const { return how_ & by_writing; } // it was read by what takes the line
+    bool same_word(const Look &l) const { return at == l.at && how_ == l.how_; }
+    bool is_old() const { return engine::Memory::read(at, how_ % by_writing) != value; }
+    bool joins(const Look &l) { // the same place, and perhaps another way
+        if (at != l.at || how_ % by_writing != l.how_ % by_writing)
+            return false;
+        value = l.value;
+        how_ |= l.how_;
+        return true;
+    }
+    void wrote(const uint8_t *from, uint8_t width) {
+        if (at < from + width && from < at + how_ % by_writing)
+            value = engine::Memory::read(at, how_ % by_writing);
+    }
+
     uint8_t *at = nullptr;
     uint64_t value = 0;
-    uint32_t width = 0;  // not beside `writes`: one load of both would wait for two stores
-    bool writes = false; // it was read by an operation that takes the line
 
-    bool same_word(const Look &l) const {
-        return at == l.at && width == l.width && writes == l.writes;
-    }
-    bool is_old() const { return engine::Memory::read(at, width) != value; }
+private:
+    static constexpr uint64_t by_writing = 256;
+    uint64_t how_ = 0; // and the width: one word, which a store and a load have whole
 };
 
 // What it has read since it last relaxed.
@@ -40,20 +59,18 @@ public:
     static constexpr unsigned most = 8;
 
     void add(const Look &look) {
-        for (unsigned i = 0; i < size_; i++) {
-            Look &l = looks_[i];
-            if (l.at == look.at && l.width == look.width) {
-                l.value = look.value;
-                l.writes |= look.writes;
+        for (unsigned i = 0; i < size_; i++)
+            if (looks_[i].joins(look))
                 return;
-            }
-        }
         if (size_ == most)
             all_ = false;
         else
             looks_[size_++] = look;
     }
-    void wrote(const uint8_t *at, uint8_t width); // itself: what it finds there is not news
+    void wrote(const uint8_t *at, uint8_t width) { // itself: what it finds there is not news
+        for (unsigned i = 0; i < size_; i++)
+            looks_[i].wrote(at, width);
+    }
     void clear() { size_ = 0, all_ = true; }
     bool are_all() const { return all_; } // nothing was left out
 
@@ -81,7 +98,16 @@ class Lengths {
 public:
     static constexpr unsigned parts = 8, doublings = 48;
 
-    void add(Time t);
+    void add(Time t) {
+        Time n = t / ns;
+        auto log = static_cast<unsigned>(std::bit_width(n | 1) - 1);
+        unsigned part = log >= 3 ? static_cast<unsigned>(n >> (log - 3)) & 7 : 0;
+
+        counts_[std::min(log, doublings - 1) * parts + part]++;
+        longest = std::max(longest, t);
+        total += t;
+        number++;
+    }
     static Time least(size_t bucket); // in ps
     const auto &counts() const { return counts_; }
     Time longest = 0, total = 0;
@@ -129,10 +155,17 @@ public:
     // With a physical CPU at this moment.
     bool on_cpu() const { return core_ >= 0; }
     unsigned core() const { return static_cast<unsigned>(core_); }
-    Time cpu_time() const;
+    Time cpu_time() const { return ran + (on_cpu() ? level.events.now() - since : 0); }
     // While it polls, it asks for the lines again and again, and by writing takes them from others.
     void polls(bool begins);
-    bool ran_again(); // a waiter that had been preempted, since it was last asked
+    // A waiter that had been preempted, since it was last asked.
+    bool ran_again() { return std::exchange(runs_again_, false); }
+    void forget_held(const workload_lock &l) { // nearly always the last
+        if (held.back() == &l)
+            held.pop_back();
+        else
+            std::erase(held, &l);
+    }
     void takes_ticket();
 
     Guest &guest;

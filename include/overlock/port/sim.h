@@ -36,7 +36,13 @@ typedef uint64_t ol_ticks_t;
 #include <overlock/port/node.h>
 
 #define OL_PLACE	(::ol::engine::Place{ __FILE__, __LINE__ })
+
+/* A program with one kind of world names the header that has it, and calls it directly. */
+#ifdef OL_ONE_WORLD
+#include OL_ONE_WORLD
+#else
 #define OL_WORLD	(::ol::engine::current())
+#endif
 
 /* Atomics. */
 
@@ -65,63 +71,70 @@ template <class T> T value(uint64_t bits)
 template <class T> using same = std::type_identity_t<T>;
 template <class T> using bare = std::remove_const_t<T>;
 
-/* `Half`: the access is to two bytes of the word at `p`. */
-template <class T, class P>
-T access(P *p, unsigned offset, Op op, Order order, T v, T expected, Place place)
+/*
+ * `offset`: the access is to two bytes of the word at `p`. The operation is known when this is
+ * compiled, as is the world's answer to it where calls are direct.
+ */
+template <Op op, class T, class W, class P>
+T access(W &world, P *p, unsigned offset, Order order, T v, T expected, Place place)
 {
 	void *object = const_cast<bare<P> *>(p);
 
-	return value<T>(OL_WORLD.access({ object, static_cast<uint8_t>(offset), sizeof(T), op,
-					  order, bits(v), bits(expected), place }));
+	return value<T>(world.access({ object, static_cast<uint8_t>(offset), sizeof(T), op, order,
+				       bits(v), bits(expected), place }));
 }
 
-template <class T> bare<T> load(T *p, Order order, Place place)
+template <class W, class T> bare<T> load(W &world, T *p, Order order, Place place)
 {
-	return access<bare<T>>(p, 0, Op::load, order, {}, {}, place);
+	return access<Op::load, bare<T>>(world, p, 0, order, {}, {}, place);
 }
 
-template <class T> T change(T *p, Op op, Order order, same<T> v, Place place)
+template <Op op, class W, class T> T change(W &world, T *p, Order order, same<T> v, Place place)
 {
-	return access<T>(p, 0, op, order, v, {}, place);
+	return access<op, T>(world, p, 0, order, v, {}, place);
 }
 
-template <class T> bool cas(T *p, Order order, same<T> old, same<T> v, Place place)
+template <class W, class T>
+bool cas(W &world, T *p, Order order, same<T> old, same<T> v, Place place)
 {
-	return access<T>(p, 0, Op::cas, order, v, old, place) == old;
+	return access<Op::cas, T>(world, p, 0, order, v, old, place) == old;
 }
 
 inline constexpr unsigned low = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 2, high = 2 - low;
 
-inline uint16_t half(const uint32_t *p, unsigned offset, Op op, Order order, uint16_t v,
-		     Place place)
+template <Op op, class W>
+uint16_t half(W &world, const uint32_t *p, unsigned offset, Order order, uint16_t v, Place place)
 {
-	return access<uint16_t>(p, offset, op, order, v, {}, place);
+	return access<op, uint16_t>(world, p, offset, order, v, {}, place);
 }
 
-inline bool half_cas(uint32_t *p, unsigned offset, Order order, uint16_t old, uint16_t v,
-		     Place place)
+template <class W>
+bool half_cas(W &world, uint32_t *p, unsigned offset, Order order, uint16_t old, uint16_t v,
+	      Place place)
 {
-	return access<uint16_t>(p, offset, Op::cas, order, v, old, place) == old;
+	return access<Op::cas, uint16_t>(world, p, offset, order, v, old, place) == old;
 }
 
 inline constexpr unsigned lowest = low ? 3 : 0;
 
-inline void store_byte(uint32_t *p, Order order, uint8_t v, Place place)
+template <class W> void store_byte(W &world, uint32_t *p, Order order, uint8_t v, Place place)
 {
-	access<uint8_t>(p, lowest, Op::store, order, v, {}, place);
+	access<Op::store, uint8_t>(world, p, lowest, order, v, {}, place);
 }
 } // namespace ol::sim
 
 #define OL_ORDER(o)		(::ol::engine::Order::o)
-#define OL_CHANGE(p, op, o, v)	::ol::sim::change(p, ::ol::engine::Op::op, OL_ORDER(o), v, OL_PLACE)
-#define OL_CAS(p, o, old, v)	::ol::sim::cas(p, OL_ORDER(o), old, v, OL_PLACE)
+#define OL_CHANGE(p, op, o, v)								\
+	::ol::sim::change<::ol::engine::Op::op>(OL_WORLD, p, OL_ORDER(o), v, OL_PLACE)
+#define OL_CAS(p, o, old, v)	::ol::sim::cas(OL_WORLD, p, OL_ORDER(o), old, v, OL_PLACE)
 #define OL_HALF(p, half_, op, o, v)							\
-	::ol::sim::half(p, ::ol::sim::half_, ::ol::engine::Op::op, OL_ORDER(o), v, OL_PLACE)
+	::ol::sim::half<::ol::engine::Op::op>(OL_WORLD, p, ::ol::sim::half_, OL_ORDER(o), v,	\
+					      OL_PLACE)
 #define OL_HALF_CAS(p, half_, o, old, v)						\
-	::ol::sim::half_cas(p, ::ol::sim::half_, OL_ORDER(o), old, v, OL_PLACE)
+	::ol::sim::half_cas(OL_WORLD, p, ::ol::sim::half_, OL_ORDER(o), old, v, OL_PLACE)
 
-#define ol_load_relaxed(p)		::ol::sim::load(p, OL_ORDER(relaxed), OL_PLACE)
-#define ol_load_acquire(p)		::ol::sim::load(p, OL_ORDER(acquire), OL_PLACE)
+#define ol_load_relaxed(p)		::ol::sim::load(OL_WORLD, p, OL_ORDER(relaxed), OL_PLACE)
+#define ol_load_acquire(p)		::ol::sim::load(OL_WORLD, p, OL_ORDER(acquire), OL_PLACE)
 #define ol_store_relaxed(p, v)		((void)OL_CHANGE(p, store, relaxed, v))
 #define ol_store_release(p, v)		((void)OL_CHANGE(p, store, release, v))
 #define ol_xchg_relaxed(p, v)		OL_CHANGE(p, xchg, relaxed, v)
@@ -171,7 +184,7 @@ inline void store_byte(uint32_t *p, Order order, uint8_t v, Place place)
 #define ol_add_lo_release(p, n)		OL_HALF(p, low, add, release, n)
 #define ol_add_hi_relaxed(p, n)		ol_add_relaxed(p, (uint32_t)(n) << 16)
 #define ol_add_hi_acquire(p, n)		ol_add_acquire(p, (uint32_t)(n) << 16)
-#define ol_store_byte_release(p, v)	::ol::sim::store_byte(p, OL_ORDER(release), v, OL_PLACE)
+#define ol_store_byte_release(p, v)	::ol::sim::store_byte(OL_WORLD, p, OL_ORDER(release), v, OL_PLACE)
 
 /* Waiting, time, identity, parking, yielding. */
 

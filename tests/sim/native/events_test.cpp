@@ -110,6 +110,21 @@ TEST(Events, OfAllDistancesHappenInTheirOrder) {
     EXPECT_EQ(r.happened, expected);
 }
 
+// Also if it is a whole turn of what keeps near events away.
+TEST(Events, HappenAfterAllThatIsNearer) {
+    for (Time distance = 2 * ns; distance < 10 * us; distance += ns) {
+        Recorder r;
+        size_t last = r.add(), second = r.add(), first = r.add();
+
+        r.events.set(*r.timers[last], distance + 6 * ns);
+        r.events.set(*r.timers[second], 6 * ns);
+        r.events.set(*r.timers[first], 1);
+        r.run();
+        ASSERT_EQ(r.happened[1].second, second) << distance;
+        ASSERT_EQ(r.happened[2].second, last) << distance;
+    }
+}
+
 TEST(Events, NeverIsNoTime) {
     Recorder r;
     size_t t = r.add();
