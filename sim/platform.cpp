@@ -251,7 +251,7 @@ void Simulation::notice(size_t line) {
 void Simulation::tell_of_spinning(Task &t) {
     Kind kind = t.guest.plan.kind;
 
-    if (kind != Kind::threads)
+    if (kind != Kind::threads && kind != Kind::tasks)
         host_.policy().spins(*t.on_host(), t.spins_from, kind == Kind::users);
 }
 

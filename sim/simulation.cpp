@@ -124,6 +124,8 @@ void Simulation::make_contexts(Guest &g) {
         }
         g.level->use(make_policy(plan.scheduler, *g.level, plan.settings));
     }
+    if (plan.kind == Kind::tasks) // as long as a wait takes
+        host_.most_deferral = std::max(host_.most_deferral, scenario_.warm_up + scenario_.time);
     g.contexts.resize(plan.contexts);
     g.own.resize(plan.contexts);
     for (uint32_t i = 0; i < plan.contexts; i++) {
@@ -368,6 +370,8 @@ void Simulation::end_wait(Task &t, workload_lock &l) {
 }
 
 void Simulation::acquire(Task &t, workload_lock &l) {
+    if (t.guest.plan.kind == Kind::tasks)
+        t.deferring = true;
     begin_wait(t, l);
     forget(t);
     l.ops->lock(l.memory);
@@ -398,6 +402,8 @@ void Simulation::release(Task &t, workload_lock &l) {
     t.holds--;
     l.holder = nullptr;
     l.ops->unlock(l.memory);
+    if (t.guest.plan.kind == Kind::tasks && !t.holds)
+        defer(false, {});
 }
 
 // For a device. The CPU that it leaves may do something else.

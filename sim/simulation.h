@@ -107,7 +107,7 @@ private:
     void spend(Time time);
     void suspend(Task &t);
     void goes_on(Task &t);
-    bool is_kernel() const { return self_->guest.plan.kind == Kind::kernel; }
+    bool is_kernel() const { return self_->guest.plan.is_kernel(); }
     static bool repeats(const Task &t);
     void watch(Task &t);
     void unwatch(Task &t);
