@@ -93,6 +93,7 @@ def _overtaken(within: Callable[[Guest, int, int], bool]) -> "Measure":
     return found
 
 
+ACQUIRING = "acquiring"
 Measure = Callable[[Run, Answer, Sequence[Guest]], float | None]
 MEASURES: dict[str, tuple[str, Measure]] = {
     "rate": ("turns per second", _rate),
@@ -114,6 +115,10 @@ MEASURES: dict[str, tuple[str, Measure]] = {
         "share of the stalls with the lock free",
         lambda run, answer, g: _by(_events(g, "STALL_FREE"), _events(g, "STALL")),
     ),
+    "stalls_running": (
+        "share of the stalls behind a holder that runs",
+        lambda run, answer, g: _by(_all(g, "stalls_held_running"), _events(g, "STALL")),
+    ),
     "stalls_off_cpu": (
         "stalls behind a holder without a CPU, by acquisitions",
         lambda run, answer, g: _by(_all(g, "stalls_held_off_cpu"), _events(g, "ACQUIRE")),
@@ -126,6 +131,12 @@ MEASURES: dict[str, tuple[str, Measure]] = {
     "spinning": (
         "share of the CPU time that was spent waiting for locks",
         lambda run, answer, g: _by(_all(g, "spun_ns"), _all(g, "ran_ns")),
+    ),
+    ACQUIRING: (
+        "time between asking for a lock and having it, by the CPU time",
+        lambda run, answer, g: _by(
+            sum(guest["waits"]["total_ns"] for guest in g), _all(g, "ran_ns")
+        ),
     ),
     "idle": (
         "share of the CPUs' time that was idle",
