@@ -3,6 +3,7 @@
 #include "simulation.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ol::simulator {
 
@@ -25,6 +26,8 @@ void Simulation::resume(Task &t) {
     goes_on(t);
     t.coroutine.resume();
     self_ = nullptr;
+    if (wishes_)
+        grant(*std::exchange(wishes_, nullptr));
 }
 
 // Whoever is next goes on, without a way over the loop of events if that is a context.
@@ -128,7 +131,20 @@ inline uint64_t Simulation::load(const Access &a, uint64_t value) {
     return value;
 }
 
+uint64_t Simulation::left_by(const Access &a, uint64_t old) {
+    return truncated(result_of(a, old), a.width);
+}
+
 uint64_t Simulation::access(const Access &a) {
+    if (!in_transactions_.empty() && self_) {
+        displace(a);
+        if (self_->in_transaction())
+            return access_inside(a);
+    }
+    return access_memory(a);
+}
+
+uint64_t Simulation::access_memory(const Access &a) {
     uint64_t old = Memory::read(a.address(), a.width);
 
     return a.op == Op::load ? load(a, old) : change(a, old);
@@ -137,7 +153,7 @@ uint64_t Simulation::access(const Access &a) {
 // Its effect is there at once, but nobody else can have the line before it is done. A store waits
 // in the store buffer, an atomic operation for all stores before it.
 uint64_t Simulation::change(const Access &a, uint64_t old) {
-    uint64_t result = truncated(result_of(a, old), a.width);
+    uint64_t result = left_by(a, old);
     if (!self_) {
         Memory::write(a.address(), a.width, result);
         return old;
@@ -270,6 +286,7 @@ inline void Simulation::poll(Task &t, Time until) {
 
 // Until a time that has passed: a pause in the midst of a turn.
 void Simulation::relax(Time until, Place) {
+    cannot_be_inside();
     if (until > events_.now()) {
         end_turn(until);
         return;
@@ -304,6 +321,7 @@ void Simulation::end_turn(Time until) {
 
 // A kernel that spins does not yield. Its loop may go by the clock, too.
 void Simulation::yield(uint32_t to, Place) {
+    cannot_be_inside();
     if (is_kernel() && !to) {
         self_->counts.yields++;
         end_turn(self_->tells_by);
@@ -320,6 +338,7 @@ void Simulation::yield_until(Time, Place) {
 void Simulation::give_up(uint32_t to) {
     Task &t = *self_;
 
+    cannot_be_inside();
     t.counts.yields++;
     forget(t);
     spend(is_kernel() ? machine().costs.exit : machine().costs.yield);
@@ -341,6 +360,7 @@ void Simulation::park(const uint32_t *word, uint32_t seen, uint32_t key, Time un
     Task &t = *self_;
     const Costs &c = machine().costs;
 
+    cannot_be_inside();
     forget(t);
     spend(is_kernel() ? c.exit : c.sleep);
     spend(lines_.read(word, t.core(), events_.now()) - events_.now());
@@ -374,6 +394,7 @@ void Simulation::kick(const uint32_t *word, uint32_t key, int n, Place) {
     const Costs &c = machine().costs;
     Time interrupts = 0;
 
+    cannot_be_inside();
     t.counts.kicks++;
     spend(is_kernel() ? c.exit : c.kick);
     auto found = parked_.find(word);

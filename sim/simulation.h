@@ -78,14 +78,15 @@ public:
     Time quota_end(engine::Place) override;
     uint32_t cpu(engine::Place) override;
 
-    // Not simulated: as on a machine without transactional memory.
-    unsigned htm_begin(engine::Place) override { return 0; }
-    void htm_commit(engine::Place) override {}
-    void htm_abort(engine::Place) override {}
-    bool htm_active(engine::Place) override { return false; }
-    bool htm_works(engine::Place) override { return false; }
-    void htm_set_owner(const void *, engine::Place) override {}
-    const void *htm_owner(engine::Place) override { return nullptr; }
+    // Transactions: transactions.cpp.
+    unsigned htm_begin(engine::Place) override;
+    void htm_commit(engine::Place) override;
+    void htm_abort(engine::Place) override;
+    bool htm_active(engine::Place) override;
+    bool htm_works(engine::Place) override;
+    void htm_set_owner(const void *p, engine::Place) override;
+    const void *htm_owner(engine::Place) override;
+    void interrupted(Task &t); // or it has lost its CPU
 
 private:
     void make_guest(const GuestPlan &plan);
@@ -97,7 +98,9 @@ private:
     void begin_counting();
     void judge(workload_lock &l);
     void begin_wait(Task &t, workload_lock &l);
-    void end_wait(Task &t, workload_lock &l);
+    void end_wait(Task &t, workload_lock &l, Instant had);
+    void stop_deferring(Task &t);
+    void release_elided(Task &t, workload_lock &l);
     void end();
     void watchdog();
     bool anyone_will_wake() const;
@@ -117,9 +120,19 @@ private:
     void poll(Task &t, Time until);
     void tell_of_spinning(Task &t);
     void notice(size_t line);
+    uint64_t access_memory(const engine::Access &a);
     uint64_t load(const engine::Access &a, uint64_t value);
     [[gnu::noinline]] uint64_t change(const engine::Access &a, uint64_t old);
     void look(Task &t, const Watch &w);
+    static uint64_t left_by(const engine::Access &a, uint64_t old);
+    uint64_t access_inside(const engine::Access &a);
+    void displace(const engine::Access &a);
+    void keep_or_put_back(Task &t);
+    void grant(Task &t);
+    void forget_transaction(Task &t, unsigned cause);
+    void abort(Task &t, unsigned cause);
+    [[noreturn]] void abort_self(unsigned cause);
+    void cannot_be_inside();
     Time told_end(const Cpu &c, uint64_t slice) const;
     size_t line_of(const void *p) const {
         return (reinterpret_cast<uintptr_t>(p) - engine::Memory::base) / Lines::bytes;
@@ -137,6 +150,8 @@ private:
     std::unordered_map<const uint32_t *, std::vector<Task *>> parked_;
     Task *self_ = nullptr;
     Coroutine::Outside outside_;
+    std::vector<Task *> in_transactions_;
+    Task *wishes_ = nullptr; // that its stack is kept or put back
     bool watches_spinning_ = false; // the host does
     bool one_by_one_ = false;       // every event from the loop of events
     uint64_t progress_ = 0, progress_seen_ = 0;
