@@ -94,6 +94,7 @@ def _overtaken(within: Callable[[Guest, int, int], bool]) -> "Measure":
 
 
 ACQUIRING = "acquiring"
+ABORTS = ("TX_CONFLICT", "TX_CAPACITY", "TX_EXPLICIT", "TX_OTHER")
 Measure = Callable[[Run, Answer, Sequence[Guest]], float | None]
 MEASURES: dict[str, tuple[str, Measure]] = {
     "rate": ("turns per second", _rate),
@@ -145,6 +146,14 @@ MEASURES: dict[str, tuple[str, Measure]] = {
     "hypercalls": (
         "hypercalls by acquisitions",
         lambda run, answer, g: _by(_all(g, "parks") + _all(g, "kicks"), _events(g, "ACQUIRE")),
+    ),
+    "tx_committed": (
+        "share of the transactions that commit",
+        lambda run, answer, g: _by(_events(g, "TX_COMMIT"), _events(g, "TX_START")),
+    ),
+    "tx_conflicts": (
+        "share of the aborts by conflicts",
+        lambda run, answer, g: _by(_events(g, "TX_CONFLICT"), sum(_events(g, e) for e in ABORTS)),
     ),
     "invalidations": (
         "copies invalidated by acquisitions",
