@@ -31,8 +31,8 @@ public:
     void hand_over(Coroutine &to);          // from within: to another one
     void first();                           // of the stack, once
 
-    // From outside, while it rests: its stack, and where it rests. What is constructed on it between
-    // the two is forgotten, not destroyed.
+    // From outside, while it rests: its stack, and where it rests. What is constructed on it
+    // between the two is forgotten, not destroyed.
     void keep();
     void put_back(); // any number of times
 

@@ -151,7 +151,7 @@ private:
     Task *self_ = nullptr;
     Coroutine::Outside outside_;
     std::vector<Task *> in_transactions_;
-    Task *wishes_ = nullptr; // that its stack is kept or put back
+    Task *wishes_ = nullptr;        // that its stack is kept or put back
     bool watches_spinning_ = false; // the host does
     bool one_by_one_ = false;       // every event from the loop of events
     uint64_t progress_ = 0, progress_seen_ = 0;

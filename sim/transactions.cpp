@@ -61,7 +61,8 @@ void Simulation::htm_commit(Place place) {
     if (!x.is_nested()) {
         fence(place);
         if (t.waits_for && t.waits_for->holder)
-            failure_ = t.guest.plan.name + ": a transaction commits while another context holds its lock";
+            failure_ =
+                t.guest.plan.name + ": a transaction commits while another context holds its lock";
     }
     if (!x.commit())
         return;
