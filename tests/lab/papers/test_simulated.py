@@ -187,10 +187,15 @@ def test_what_claims_toml_and_why_toml_ask_for_exists() -> None:
 
 
 def test_a_claim_is_asked_in_each_of_its_forms() -> None:
-    raw = {"id": "x", "figure": "1", "scenario": "one", "forms": "slices"}
-    forms = {"slices": {"a": {"id": "", "figure": "usual"}, "b": {"id": "-b", "figure": "other"}}}
-    found = [(one["id"], one["figure"]) for one in papers._forms(raw, forms)]
-    assert found == [("x", "1, usual"), ("x-b", "1, other")]
+    raw = {"id": "x", "figure": "1", "claim": "So.", "scenario": "one", "forms": "slices"}
+    forms = {
+        "slices": {
+            "a": {"id": "", "figure": "usual"},
+            "b": {"id": "-b", "figure": "other", "claim": "There: {claim}"},
+        }
+    }
+    found = [(one["id"], one["figure"], one["claim"]) for one in papers._forms(raw, forms)]
+    assert found == [("x", "1, usual", "So."), ("x-b", "1, other", "There: So.")]
     here = papers._in_its_form({"scenario": "one", "at": {"n": 1}}, {"at": {"m": 2}})
     assert here == {"scenario": "one", "at": {"n": 1, "m": 2}}
 

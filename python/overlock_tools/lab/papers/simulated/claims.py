@@ -154,7 +154,11 @@ def _forms(raw: dict[str, Any], known: dict[str, Any]) -> Iterator[dict[str, Any
         yield raw
         return
     for form in known[raw["forms"]].values():
-        named = {"id": raw["id"] + form["id"], "figure": f"{raw['figure']}, {form['figure']}"}
+        named = {
+            "id": raw["id"] + form["id"],
+            "figure": f"{raw['figure']}, {form['figure']}",
+            "claim": form.get("claim", "{claim}").format(claim=raw["claim"]),
+        }
         yield {**raw, **form, **named}
 
 
