@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "coroutine.h"
 
+#include <algorithm>
 #include <boost/context/detail/fcontext.hpp>
 #include <boost/context/protected_fixedsize_stack.hpp>
 #include <exception>
@@ -111,6 +112,17 @@ void Coroutine::begin(std::function<void()> body) {
 void Coroutine::first() {
     body_();
     std::terminate();
+}
+
+// Nothing below its stack pointer is of use to anybody.
+void Coroutine::keep() {
+    kept_at_ = rests_;
+    kept_.assign(static_cast<uint8_t *>(rests_), static_cast<uint8_t *>(stack_.sp));
+}
+
+void Coroutine::put_back() {
+    rests_ = kept_at_;
+    std::copy(kept_.begin(), kept_.end(), static_cast<uint8_t *>(rests_));
 }
 
 void Coroutine::resume() {

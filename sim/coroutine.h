@@ -5,7 +5,9 @@
 // events are looks of one waiter after another, at the same place of the same loop. The engine's
 // Context has checkpoints instead, and lacks this.
 #include <boost/context/stack_context.hpp>
+#include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace ol::simulator {
 
@@ -29,12 +31,18 @@ public:
     void hand_over(Coroutine &to);          // from within: to another one
     void first();                           // of the stack, once
 
+    // From outside, while it rests: its stack, and where it rests. What is constructed on it
+    // between the two is forgotten, not destroyed.
+    void keep();
+    void put_back(); // any number of times
+
 private:
     Outside &outside_;
     const size_t colour_;
     boost::context::stack_context stack_;
     std::function<void()> body_;
-    Place rests_ = nullptr;
+    Place rests_ = nullptr, kept_at_ = nullptr;
+    std::vector<uint8_t> kept_;
 };
 
 } // namespace ol::simulator

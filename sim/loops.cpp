@@ -59,10 +59,19 @@ struct MixShared {
     uint64_t in_a_turn;
 };
 
+// Not on the stack, which an aborted transaction puts back: an interrupt comes once.
+struct MixOwn {
+    uint64_t until_interrupt; // CPU time
+};
+
 class Mixer {
 public:
-    Mixer(const workload_run &run, struct sections &shared, workload_me &me)
-        : run_(run), shared_(shared), me_(me), mix_(me.task->guest.plan.mix) {
+    Mixer(const workload_run &run, struct sections &shared, MixOwn &own, workload_me &me)
+        : run_(run),
+          shared_(shared),
+          me_(me),
+          mix_(me.task->guest.plan.mix),
+          until_interrupt_(own.until_interrupt) {
         next_interrupt();
     }
 
@@ -105,8 +114,10 @@ private:
     void interrupt() {
         me_.task->counts.interrupts++;
         me_.task->counts.interrupts_inside += me_.task->holds > 0;
-        workload_burn(mix_.interrupt.draw(me_.random));
+        uint64_t length = mix_.interrupt.draw(me_.random);
         next_interrupt();
+        Simulation::here().interrupted(*me_.task);
+        workload_burn(length);
     }
 
     void next_interrupt() {
@@ -119,12 +130,12 @@ private:
     struct sections &shared_;
     workload_me &me_;
     const Mix &mix_;
-    uint64_t until_interrupt_ = 0; // CPU time
+    uint64_t &until_interrupt_;
 };
 
-void mix_loop(const workload_run *run, void *shared, void *, workload_me *me) {
+void mix_loop(const workload_run *run, void *shared, void *own, workload_me *me) {
     auto *all = static_cast<MixShared *>(shared);
-    Mixer mixer(*run, all->all, *me);
+    Mixer mixer(*run, all->all, *static_cast<MixOwn *>(own), *me);
 
     all->in_a_turn = me->task->guest.plan.mix.sections;
     for (;; me->task->counts.turns++)
@@ -148,7 +159,7 @@ constexpr Loop loops[] = {
      name##_loop, name##_verdict},
 #include <bench/workload/workloads.def>
 #undef WORKLOAD
-    {"mix", sizeof(MixShared), sizeof(sections_guarded), 1, mix_loop, mix_verdict},
+    {"mix", sizeof(MixShared), sizeof(sections_guarded), sizeof(MixOwn), mix_loop, mix_verdict},
     {"burn", 1, 1, 1, burn_loop, burn_verdict},
 };
 

@@ -3,6 +3,7 @@
 #include "simulation.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ol::simulator {
 
@@ -22,6 +23,8 @@ void Simulation::resume(Task &t) {
     goes_on(t);
     t.coroutine.resume();
     self_ = nullptr;
+    if (wishes_)
+        grant(*std::exchange(wishes_, nullptr));
 }
 
 // Whoever is next goes on, without a way over the loop of events if that is a context.
@@ -153,7 +156,7 @@ void Simulation::wake_lookers(const std::vector<Watch *> &list) {
 void Simulation::tell_of_spinning(Task &t) {
     Kind kind = t.guest.plan.kind;
 
-    if (kind != Kind::threads)
+    if (kind != Kind::threads && kind != Kind::tasks)
         host_.policy().spins(*t.on_host(), t.spins_from, kind == Kind::users);
 }
 
@@ -172,6 +175,7 @@ inline void Simulation::poll(Task &t, Time until) {
 
 // Until a time that has passed: a pause in the midst of a turn.
 void Simulation::relax(Time until, Place) {
+    cannot_be_inside();
     if (until > events_.now()) {
         end_turn(until);
         return;
@@ -207,6 +211,7 @@ void Simulation::end_turn(Time until) {
 
 // A kernel that spins does not yield. Its loop may go by the clock, too.
 void Simulation::yield(uint32_t to, Place) {
+    cannot_be_inside();
     if (is_kernel() && !to) {
         self_->counts.yields++;
         end_turn(self_->tells_by);
@@ -223,6 +228,7 @@ void Simulation::yield_until(Time, Place) {
 void Simulation::give_up(uint32_t to) {
     Task &t = *self_;
 
+    cannot_be_inside();
     t.counts.yields++;
     forget(t);
     spend(is_kernel() ? machine().costs.exit : machine().costs.yield);
@@ -244,6 +250,7 @@ void Simulation::park(const uint32_t *word, uint32_t seen, uint32_t key, Time un
     Task &t = *self_;
     const Costs &c = machine().costs;
 
+    cannot_be_inside();
     forget(t);
     spend(is_kernel() ? c.exit : c.sleep);
     spend(lines_.read(word, request(t)) - events_.now());
@@ -277,6 +284,7 @@ void Simulation::kick(const uint32_t *word, uint32_t key, int n, Place) {
     const Costs &c = machine().costs;
     Time interrupts = 0;
 
+    cannot_be_inside();
     t.counts.kicks++;
     spend(is_kernel() ? c.exit : c.kick);
     auto found = parked_.find(word);

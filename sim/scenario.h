@@ -25,6 +25,7 @@ enum class Kind : uint8_t {
 struct GuestPlan {
     std::string name;
     Kind kind = Kind::threads;
+    bool is_kernel() const { return kind == Kind::kernel || kind == Kind::tasks; }
     unsigned contexts = 1;
     unsigned vcpus = 0;             // of `users`
     std::string scheduler = "fair"; // of `users`

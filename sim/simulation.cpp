@@ -3,6 +3,7 @@
 #include "simulation.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ol::simulator {
 
@@ -124,6 +125,8 @@ void Simulation::make_contexts(Guest &g) {
         }
         g.level->use(make_policy(plan.scheduler, *g.level, plan.settings));
     }
+    if (plan.kind == Kind::tasks) // as long as a wait takes
+        host_.most_deferral = std::max(host_.most_deferral, scenario_.warm_up + scenario_.time);
     g.contexts.resize(plan.contexts);
     g.own.resize(plan.contexts);
     for (uint32_t i = 0; i < plan.contexts; i++) {
@@ -337,9 +340,7 @@ void Simulation::begin_wait(Task &t, workload_lock &l) {
         tracing_->lock(Traced::wait, t, l.number);
 }
 
-void Simulation::end_wait(Task &t, workload_lock &l) {
-    Time now = events_.now();
-
+void Simulation::end_wait(Task &t, workload_lock &l, Instant had) {
     settle(l);
     l.waiters--;
     l.fresh.forget_last(t);
@@ -347,7 +348,7 @@ void Simulation::end_wait(Task &t, workload_lock &l) {
         std::erase(l.queue, &t);
     t.waiting = false;
     t.waits_for = nullptr;
-    t.counts.spun += t.cpu_time() - t.wait_cpu;
+    t.counts.spun += had.cpu - t.wait_cpu;
     t.counts.waiter_preempted += t.lost.to_others != t.wait_lost.to_others;
     t.counts.waiter_changed += t.lost.all != t.wait_lost.all;
     if (t.queue_lost) {
@@ -355,19 +356,26 @@ void Simulation::end_wait(Task &t, workload_lock &l) {
         t.counts.queued_changed += t.lost.all != t.queue_lost->all;
         t.queue_lost.reset();
     }
-    t.guest.waits.add(now - t.wait_from);
-    if (t.wait_from < l.released_at)
-        t.guest.handovers.add(now - l.released_at);
+    t.guest.waits.add(had.at - t.wait_from);
+    if (t.wait_from < l.released_at && l.released_at <= had.at)
+        t.guest.handovers.add(had.at - l.released_at);
     if (t.ran_again())
         t.guest.overtakers[{l.acquisitions - t.runs_again_at, t.rivals}]++;
 }
 
 void Simulation::acquire(Task &t, workload_lock &l) {
+    if (t.guest.plan.kind == Kind::tasks)
+        t.deferring = true;
     begin_wait(t, l);
     forget(t);
     l.ops->lock(l.memory);
     forget(t);
-    end_wait(t, l);
+    Instant now = {events_.now(), t.cpu_time()};
+    if (t.in_transaction()) { // until that commits, it waits
+        t.elided = now;
+        return;
+    }
+    end_wait(t, l, now);
     if (l.holder)
         failure_ = t.guest.plan.name + ": two contexts hold a lock";
     t.holds++;
@@ -381,7 +389,28 @@ void Simulation::acquire(Task &t, workload_lock &l) {
         tracing_->lock(Traced::acquire, t, l.number);
 }
 
+// An abort goes back to acquire().
+void Simulation::release_elided(Task &t, workload_lock &l) {
+    l.ops->unlock(l.memory);
+    Instant had = *std::exchange(t.elided, std::nullopt);
+    end_wait(t, l, had);
+    l.acquisitions++;
+    t.guest.holds.add(events_.now() - had.at);
+    if (tracing_)
+        for (Traced what : {Traced::acquire, Traced::release})
+            tracing_->lock(what, t, l.number);
+    stop_deferring(t);
+}
+
+// A kernel's section is over, which nobody preempts.
+void Simulation::stop_deferring(Task &t) {
+    if (t.guest.plan.kind == Kind::tasks && !t.holds)
+        defer(false, {});
+}
+
 void Simulation::release(Task &t, workload_lock &l) {
+    if (t.elided)
+        return release_elided(t, l);
     settle(l);
     if (tracing_)
         tracing_->lock(Traced::release, t, l.number);
@@ -393,6 +422,7 @@ void Simulation::release(Task &t, workload_lock &l) {
     t.holds--;
     l.holder = nullptr;
     l.ops->unlock(l.memory);
+    stop_deferring(t);
 }
 
 // For a device. The CPU that it leaves may do something else.

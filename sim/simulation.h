@@ -61,8 +61,12 @@ public:
 
     // The platform layer.
     [[gnu::always_inline]] uint64_t access(const engine::Access &a) override {
-        return a.op == engine::Op::load ? load(a)
-                                        : change(a, engine::Memory::read(a.address(), a.width));
+        if (!in_transactions_.empty() && self_) {
+            displace(a);
+            if (self_->in_transaction())
+                return access_inside(a);
+        }
+        return access_memory(a);
     }
     void fence(engine::Place) override;
     void relax(Time until, engine::Place) override;
@@ -94,14 +98,15 @@ public:
     Time quota_end(engine::Place) override;
     uint32_t cpu(engine::Place) override;
 
-    // Not simulated: as on a machine without transactional memory.
-    unsigned htm_begin(engine::Place) override { return 0; }
-    void htm_commit(engine::Place) override {}
-    void htm_abort(engine::Place) override {}
-    bool htm_active(engine::Place) override { return false; }
-    bool htm_works(engine::Place) override { return false; }
-    void htm_set_owner(const void *, engine::Place) override {}
-    const void *htm_owner(engine::Place) override { return nullptr; }
+    // Transactions: transactions.cpp.
+    unsigned htm_begin(engine::Place) override;
+    void htm_commit(engine::Place) override;
+    void htm_abort(engine::Place) override;
+    bool htm_active(engine::Place) override;
+    bool htm_works(engine::Place) override;
+    void htm_set_owner(const void *p, engine::Place) override;
+    const void *htm_owner(engine::Place) override;
+    void interrupted(Task &t); // or it has lost its CPU
 
 private:
     void make_guest(const GuestPlan &plan);
@@ -116,7 +121,9 @@ private:
     Time until_loaded(Task &t, Time work) const;
     void burn_beside_siblings(Time time);
     void begin_wait(Task &t, workload_lock &l);
-    void end_wait(Task &t, workload_lock &l);
+    void end_wait(Task &t, workload_lock &l, Instant had);
+    void stop_deferring(Task &t);
+    void release_elided(Task &t, workload_lock &l);
     void end();
     void watchdog();
     bool anyone_will_wake() const;
@@ -135,7 +142,7 @@ private:
     [[gnu::noinline]] void go_on_at(Time time);
     void suspend(Task &t);
     void goes_on(Task &t);
-    bool is_kernel() const { return self_->guest.plan.kind == Kind::kernel; }
+    bool is_kernel() const { return self_->guest.plan.is_kernel(); }
     static bool repeats(const Task &t);
     void watch(Task &t);
     void unwatch(Task &t) {
@@ -162,6 +169,15 @@ private:
     uint64_t load(const engine::Access &a);
     uint64_t change(const engine::Access &a, uint64_t old);
     void look(Task &t, const Watch &w);
+    uint64_t access_memory(const engine::Access &a);
+    uint64_t access_inside(const engine::Access &a);
+    void displace(const engine::Access &a);
+    void keep_or_put_back(Task &t);
+    void grant(Task &t);
+    void forget_transaction(Task &t, unsigned cause);
+    void abort(Task &t, unsigned cause);
+    [[noreturn]] void abort_self(unsigned cause);
+    void cannot_be_inside();
     Time told_end(const Cpu &c, uint64_t slice) const;
     size_t line_of(const void *p) const {
         return (reinterpret_cast<uintptr_t>(p) - engine::Memory::base) / Lines::bytes;
@@ -179,6 +195,8 @@ private:
     std::unordered_map<const uint32_t *, std::vector<Task *>> parked_;
     Task *self_ = nullptr;
     Coroutine::Outside outside_;
+    std::vector<Task *> in_transactions_;
+    Task *wishes_ = nullptr;        // that its stack is kept or put back
     bool watches_spinning_ = false; // the host does
     bool one_by_one_ = false;       // every event from the loop of events
     uint64_t progress_ = 0, progress_seen_ = 0;
@@ -285,6 +303,11 @@ inline Request Simulation::request(const Task &t) const {
     if (use == Use::change)
         t.in_order = events_.now();
     return old;
+}
+
+[[gnu::always_inline]] inline uint64_t Simulation::access_memory(const engine::Access &a) {
+    return a.op == engine::Op::load ? load(a)
+                                    : change(a, engine::Memory::read(a.address(), a.width));
 }
 
 } // namespace ol::simulator

@@ -45,6 +45,7 @@ void Task::interrupt(Time time) {
     Time now = level.events.now();
 
     counts.exits++;
+    simulation_.interrupted(*this);
     spins_from = now + time;
     if (doing == Doing::polls) {
         looks = true;
@@ -83,6 +84,7 @@ void Task::stop() {
     lost.all++;
     if (doing != Doing::parked && !gives_up)
         preempted();
+    simulation_.interrupted(*this);
 }
 
 void Task::preempted() {

@@ -7,6 +7,7 @@
 #include "schedule.h"
 
 #include <check/engine/memory.h>
+#include <check/engine/transaction.h>
 #include <overlock/port.h>
 
 #include <array>
@@ -140,6 +141,11 @@ struct Losses {
     uint64_t to_others = 0, all = 0; // all: also where it gave it up
 };
 
+// Now, and by the CPU time of a context.
+struct Instant {
+    Time at, cpu;
+};
+
 class Task final : public Entity {
 public:
     Task(Simulation &simulation, Guest &guest, Level &level, Group &group, uint32_t index);
@@ -212,6 +218,9 @@ public:
     uint64_t runs_again_at = 0;       // the lock's acquisitions then
     unsigned holds = 0;
     std::vector<workload_lock *> held;
+    engine::Transaction transaction;
+    std::optional<Instant> elided; // its section is a transaction, since then
+    bool in_transaction() const { return transaction.active(); }
     std::vector<ol_node *> nodes;
     Counts counts;
 

@@ -5,7 +5,7 @@
     tools/simulated_papers.py RESULT.json...
 
 takes the claims of these results into docs/measured/simulator_papers.json. Claims that were not run
-again keep their numbers.
+again keep their numbers; those that claims.toml no longer has are dropped.
 """
 
 import json
@@ -19,31 +19,40 @@ from typing import Any
 
 import kept_json
 from lock_pages import table
-from overlock_tools.lab.papers.simulated.claims import Verdict, number, why
+from overlock_tools.lab.papers.simulated import claims as papers
+from overlock_tools.lab.papers.simulated import why
+from overlock_tools.lab.papers.simulated.claims import Verdict
+from overlock_tools.lab.papers.simulated.words import number, ranged
 
 TOP = Path(__file__).resolve().parent.parent
 FILE = TOP / "docs/measured/simulator_papers.json"
 NAMES = {
     "ouyang2013": "Ouyang & Lange 2013",
+    "rao2012": "Rao & Dunlap 2012",
     "teabe2017": "Teabe et al. 2017",
     "long": "Long (slides)",
     "dice2019": "Dice & Kogan 2019",
 }
-SHOWN = {Verdict.HOLDS: "holds", Verdict.PARTLY: "partly", Verdict.NOT: "**not**"}
+SHOWN = {
+    Verdict.HOLDS: "holds",
+    Verdict.PARTLY: "partly",
+    Verdict.NOT: "**not**",
+    Verdict.UNDECIDED: "undecided",
+    Verdict.VACUOUS: "vacuous",
+}
+TOLD = (Verdict.UNDECIDED, Verdict.VACUOUS)  # of single values, too
 FEW = 3  # numbers that are listed; of more, the range
 WIDTH = 120
 
 
 def taken(kept: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """The kept result with the claims of the new one in their places."""
-    claims = {claim["id"]: claim for claim in new["claims"]}
-    places = {claim["id"] for claim in kept["claims"]}
-    if unknown := claims.keys() - places:
-        raise SystemExit(f"simulated_papers.py: {', '.join(sorted(unknown))}: make all anew")
+    claims = {claim["id"]: claim for claim in (*kept["claims"], *new["claims"])}
+    asked = [claim.id for claim in papers.claims()]
     return {
         **kept,
         "scenarios": kept["scenarios"] | new["scenarios"],
-        "claims": [claims.get(claim["id"], claim) for claim in kept["claims"]],
+        "claims": [claims[name] for name in asked if name in claims],
     }
 
 
@@ -71,11 +80,13 @@ def verdicts(paper: str) -> str:
             claim["figure"],
             claim["claim"],
             SHOWN[Verdict(claim["verdict"])],
-            "; ".join(_groups(claim["found"])),
+            "<br>".join(_groups(claim["found"])),
         ]
         for claim in claims(paper)
     ]
-    return table(["where", "the paper", "verdict", "the simulator (the paper)"], rows)
+    return table(
+        ["where", "the paper", "verdict", "the simulator (range of the seeds) [the paper]"], rows
+    )
 
 
 def _groups(found: list[dict[str, Any]]) -> list[str]:
@@ -84,23 +95,25 @@ def _groups(found: list[dict[str, Any]]) -> list[str]:
 
 
 def _group(what: str, same: list[dict[str, Any]]) -> str:
-    values = [one["median"] for one in same]
-    papers = list(dict.fromkeys(number(one["paper"]) for one in same))
-    held = sum(one["verdict"] == Verdict.HOLDS for one in same)
-    ends = sorted(values, key=lambda v: float("-inf") if v is None else float(v))
-    few = len(same) <= FEW
-    shown = ", ".join(map(number, values)) if few else f"{number(ends[0])} to {number(ends[-1])}"
-    count = "" if few else f", {held} of {len(same)} hold"
-    return f"{what} {shown} ({', '.join(papers)}){count}"
+    papers = ", ".join(dict.fromkeys(number(one["paper"]) for one in same))
+    verdicts = Counter(one["verdict"] for one in same)
+    shown = [ranged(one["median"], one["least"], one["most"]) for one in same]
+    counted = [f"{verdicts[verdict]} {verdict}" for verdict in TOLD if verdicts[verdict]]
+    if len(same) > FEW:
+        by_size = sorted(same, key=lambda one: float(one["median"] or 0))
+        shown = [shown[same.index(one)] for one in (by_size[0], by_size[-1])]
+        counted.insert(0, f"{verdicts[Verdict.HOLDS]} of {len(same)} hold")
+    values = (" to " if len(same) > FEW else ", ").join(shown)
+    return "; ".join([f"{what} {values} [{papers}]", *counted])
 
 
 def reasons(paper: str) -> str:
     """Of what is not, or not wholly, as the paper says."""
-    texts = why()
     lines = [
-        f"- **{claim['figure']}** ({claim['verdict']}; `{claim['id']}`): {texts[claim['id']]}"
+        f"- **{claim['figure']}** ({claim['verdict']}; `{claim['id']}`): {text}"
         for claim in claims(paper)
-        if claim["verdict"] != Verdict.HOLDS and claim["id"] in texts
+        if claim["verdict"] != Verdict.HOLDS
+        and (text := " ".join(why.sentences(claim["id"], claim.get("numbers", {}))))
     ]
     wrapped = (
         textwrap.fill(" ".join(line.split()), WIDTH, subsequent_indent="  ", break_on_hyphens=False)

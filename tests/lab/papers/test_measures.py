@@ -18,11 +18,14 @@ CONTEXT = {
     "holder_changed_slice": 4,
     "waiter_changed_slice": 6,
     "stalls_held_off_cpu": 5,
+    "stalls_held_running": 10,
 }
+TX = {"TX_START": 100, "TX_COMMIT": 80, "TX_CONFLICT": 15, "TX_OTHER": 5}
 VM = {
     "name": "vm",
     "contexts": [CONTEXT, CONTEXT | {"turns": 300}],
-    "events": {"ACQUIRE": 500, "STALL": 50, "STALL_FREE": 20, "LHP": 7},
+    "waits": {"total_ns": 80.0},
+    "events": {"ACQUIRE": 500, "STALL": 50, "STALL_FREE": 20, "LHP": 7} | TX,
     "positions": {"QUEUE": [[0, 9], [1, 1]], "STEAL": [[0, 6], [1, 3], [2, 2], [3, 1]]},
     "overtakers": [[1, 4, 1], [3, 4, 2], [9, 4, 1], [0, 1, 50]],
 }
@@ -47,12 +50,16 @@ EXPECTED: dict[str, float] = {
     "spread": 0.5,
     "stalls": 0.1,
     "stalls_free": 0.4,
+    "stalls_running": 0.4,
     "stalls_off_cpu": 20 / 1000,
     "psp": 40 / 800,
     "lhp": 14 / 2000e-9 / 2,
     "spinning": 0.25,
+    "acquiring": 0.05,
     "idle": 0.125,
     "hypercalls": 20 / 1000,
+    "tx_committed": 0.8,
+    "tx_conflicts": 0.75,
     "invalidations": 0.25,
     "longest_queue": 1.0,
     "steals_first": 0.5,

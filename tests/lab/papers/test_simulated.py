@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the papers say is judged by numbers, and what claims.toml asks for exists."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,8 +9,10 @@ import pytest
 
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.lab.papers.simulated import claims as papers
+from overlock_tools.lab.papers.simulated import why
 from overlock_tools.lab.papers.simulated.claims import Claim, Point, Runs, Verdict
-from overlock_tools.lab.papers.simulated.measures import MEASURES
+from overlock_tools.lab.papers.simulated.measures import ACQUIRING, MEASURES
+from overlock_tools.lab.papers.simulated.words import point_words, ranged
 
 CHECK = {
     "scenario": "one",
@@ -21,18 +24,22 @@ CHECK = {
 }
 
 
+Values = Mapping[tuple[str, int, int], float | None]
+
+
 class Known(Runs):
     """Of one scenario, two points and two seeds: values by lock, point and seed."""
 
-    def __init__(self, values: Mapping[tuple[str, int, int], float | None]) -> None:
+    def __init__(self, values: Values, acquiring: Values) -> None:
         super().__init__({})
-        self.values = values
+        self.values, self.acquiring = values, acquiring
 
     def points(self, name: str, at: Point) -> list[Point]:
         return [{"n": n} for n in (1, 2) if n in at.get("n", (1, 2))]
 
     def value(self, name: str, point: Point, lock: str, seed: int, measure: str) -> float | None:
-        return self.values.get((lock, point["n"], seed))
+        of = self.acquiring if measure == ACQUIRING else self.values
+        return of.get((lock, point["n"], seed))
 
     def seeds(self, name: str) -> list[int]:
         return [1, 2]
@@ -46,16 +53,64 @@ def claim(*checks: dict[str, Any]) -> Claim:
     return papers._claim({**raw, "check": [{**CHECK, **check} for check in checks]})
 
 
-def judged(values: Mapping[tuple[str, int, int], float | None], *checks: dict[str, Any]) -> Any:
-    return papers.judge(claim(*checks), Known(values))
+def judged(values: Values, *checks: dict[str, Any], acquiring: Values | None = None) -> Any:
+    return papers.judge(claim(*checks), Known(values, acquiring or {}))
 
 
-def test_a_value_is_the_seeds_median_and_judged_by_its_bounds() -> None:
-    for value, verdict in ((2.0, Verdict.HOLDS), (3.5, Verdict.PARTLY), (9.0, Verdict.NOT)):
-        values = {("mcs", 1, 1): value - 0.5, ("mcs", 1, 2): value + 0.5}
-        (found,) = judged(values, {"at": {"n": [1]}}).found
-        assert (found.median, found.least, found.most) == (value, value - 0.5, value + 0.5)
-        assert found.verdict == verdict
+@pytest.mark.parametrize(
+    ("least", "most", "verdict"),
+    [
+        (1.5, 3.0, Verdict.HOLDS),
+        (3.1, 3.9, Verdict.PARTLY),
+        (5.0, 9.0, Verdict.NOT),
+        (2.5, 3.5, Verdict.UNDECIDED),  # their median holds
+        (3.5, 4.5, Verdict.UNDECIDED),
+        (1.2, 3.5, Verdict.UNDECIDED),  # neither holds, and what is between them does
+        (0.5, 9.0, Verdict.UNDECIDED),
+    ],
+)
+def test_a_value_is_decided_where_all_of_the_seeds_range_has_one_verdict(
+    least: float, most: float, verdict: Verdict
+) -> None:
+    values = {("mcs", 1, 1): least, ("mcs", 1, 2): most}
+    (found,) = judged(values, {"at": {"n": [1]}}).found
+    assert (found.median, found.least, found.most) == ((least + most) / 2, least, most)
+    assert found.verdict == verdict
+
+
+def test_a_claim_is_undecided_only_if_its_verdict_depends_on_what_is() -> None:
+    straddling = {("mcs", 1, 1): 2.5, ("mcs", 1, 2): 3.5}
+    assert judged({**straddling, ("mcs", 2, 1): 2.0, ("mcs", 2, 2): 2.0}, {}).verdict == (
+        Verdict.UNDECIDED  # holds or partly
+    )
+    assert judged({**straddling, ("mcs", 2, 1): 3.5, ("mcs", 2, 2): 3.5}, {}).verdict == (
+        Verdict.PARTLY
+    )
+
+
+BOTH = {"by": "ticket", "holds": [0.0, 9.0]}
+ALIKE = {(lock, n, seed): 1.0 for lock in ("ticket", "mcs") for n in (1, 2) for seed in (1, 2)}
+
+
+def test_locks_that_are_hardly_taken_are_compared_in_vain() -> None:
+    light = dict.fromkeys(ALIKE, 0.009)
+    assert {one.verdict for one in judged(ALIKE, BOTH, acquiring=light).found} == {Verdict.VACUOUS}
+    assert judged(ALIKE, BOTH, acquiring=light).verdict == Verdict.VACUOUS
+    assert judged(ALIKE, {"holds": [0.0, 9.0]}, acquiring=light).verdict == Verdict.HOLDS
+
+
+@pytest.mark.parametrize("where", [("ticket", 1, 1), ("mcs", 1, 2)])
+def test_one_lock_with_one_seed_suffices_to_test_a_point(where: tuple[str, int, int]) -> None:
+    light = {**dict.fromkeys(ALIKE, 0.009), where: 0.01}
+    found = judged(ALIKE, BOTH, acquiring=light)
+    assert [one.verdict for one in found.found] == [Verdict.HOLDS, Verdict.VACUOUS]
+    assert found.verdict == Verdict.HOLDS
+
+
+def test_what_is_taken_of_several_points_is_vacuous_if_all_are() -> None:
+    light = {place: 0.009 if place[1] == 1 else 0.5 for place in ALIKE}
+    (found,) = judged(ALIKE, {**BOTH, "take": "most"}, acquiring=light).found
+    assert found.verdict == Verdict.HOLDS
 
 
 def test_a_ratio_is_taken_seed_by_seed() -> None:
@@ -80,7 +135,7 @@ def test_nothing_by_nothing_is_alike_and_something_by_nothing_is_infinite() -> N
     values = {("mcs", 1, 1): 1.0, ("mcs", 1, 2): 1.0, ("ticket", 1, 1): 0.0, ("ticket", 1, 2): 0.0}
     (found,) = judged(values, {"by": "ticket", "at": {"n": [1]}}).found
     assert found.median == float("inf")
-    assert papers._rounded(found)["median"] == "inf"
+    assert papers._shown_found(found)["median"] == "inf"
     values |= {("mcs", 1, 1): 0.0, ("mcs", 1, 2): 0.0}
     (found,) = judged(values, {"by": "ticket", "at": {"n": [1]}}).found
     assert found.median == 1.0
@@ -98,7 +153,7 @@ def test_points_are_taken_together() -> None:
 
 def test_a_number_within_a_factor_holds_and_on_its_side_of_1_partly() -> None:
     (check,) = claim({"paper": 4.0, "within": 2}).checks
-    verdicts = [check.judged(value) for value in (2.0, 8.0, 1.1, 99.0, 0.9)]
+    verdicts = [check.worst(value, value) for value in (2.0, 8.0, 1.1, 99.0, 0.9)]
     assert verdicts == [Verdict.HOLDS] * 2 + [Verdict.PARTLY] * 2 + [Verdict.NOT]
 
 
@@ -114,11 +169,12 @@ def test_from_half_of_its_checks_a_claim_holds_partly(second: float, verdict: Ve
     ).verdict == (Verdict.NOT)
 
 
-def test_what_papers_toml_asks_for_exists() -> None:
+def test_what_claims_toml_and_why_toml_ask_for_exists() -> None:
     asked = papers.claims()
     runs = papers.load(asked)
     assert len({claim.id for claim in asked}) == len(asked)
-    for check in (check for claim in asked for check in claim.checks):
+    checks = [check for claim in asked for check in (*claim.checks, *claim.numbers.values())]
+    for check in checks:
         assert check.measure in MEASURES
         for name in check.scenarios:
             assert runs.points(name, check.at), f"{name} has no point {check.at}"
@@ -127,7 +183,72 @@ def test_what_papers_toml_asks_for_exists() -> None:
             swept = [place.point for place in runs.places[name]]
             assert any(check.by_at.items() <= point.items() for point in swept)
             assert {*check.locks, check.by or check.locks[0]} <= {*runs.locks(name)}
-    assert papers.why().keys() <= {claim.id for claim in asked}
+            assert len(runs.seeds(name)) >= 6, f"{name} has too few seeds"
+
+
+def test_a_claim_is_asked_in_each_of_its_forms() -> None:
+    raw = {"id": "x", "figure": "1", "claim": "So.", "scenario": "one", "forms": "slices"}
+    forms = {
+        "slices": {
+            "a": {"id": "", "figure": "usual"},
+            "b": {"id": "-b", "figure": "other", "claim": "There: {claim}"},
+        }
+    }
+    found = [(one["id"], one["figure"], one["claim"]) for one in papers._forms(raw, forms)]
+    assert found == [("x", "1, usual", "So."), ("x-b", "1, other", "There: So.")]
+    here = papers._in_its_form({"scenario": "one", "at": {"n": 1}}, {"at": {"m": 2}})
+    assert here == {"scenario": "one", "at": {"n": 1, "m": 2}}
+
+
+# Reasons
+
+CLAIMS = {claim.id: claim for claim in papers.claims()}
+SETTING = re.compile(r"`[^`]*`|pbzip2")
+PLACE = re.compile(r"(Figs?\.|Table|§|No) ?[\d.]+\w?|(from )?\d+( to \d+)? (VM|vCPU|CPU|thread)s?")
+OTHER_POINT = re.compile(r"(with|between|from|to|and) \d+", re.IGNORECASE)
+IN_WORDS = re.compile(r"\b(half|halves|thirds?|quarters?|twice|thrice|double|dozens?|hundred)\b")
+
+
+@pytest.mark.parametrize("claim", why.reasons())
+def test_a_reason_has_no_number_that_is_typed_by_hand(claim: str) -> None:
+    for sentence in why.reasons()[claim]["text"]:
+        left = re.sub(r"\{[^}]*\}", "", SETTING.sub("", sentence))
+        left = OTHER_POINT.sub("", PLACE.sub("", left))
+        assert not re.search(r"\d", left), f"name a measure instead, or the setting: {left}"
+        assert not IN_WORDS.search(left), f"name a measure instead: {left}"
+
+
+@pytest.mark.parametrize("claim", why.reasons())
+def test_a_reason_is_of_a_claim_and_uses_the_numbers_that_it_asks_for(claim: str) -> None:
+    text = " ".join(why.reasons()[claim]["text"])
+    assert {*re.findall(r"\{(\w+)(?::%)?\}", text)} == why.numbers(claim).keys()
+    runs = papers.load([CLAIMS[claim]])
+    for check in CLAIMS[claim].numbers.values():
+        assert len(check.locks) == len(check.scenarios) == 1
+        assert check.take != papers.EACH or len(runs.points(check.scenarios[0], check.at)) == 1
+
+
+def test_a_reasons_numbers_are_those_of_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {"scenario": "one", "measure": "rate", "of": "mcs", "at": {"n": [2]}}
+    text = ["It is {high}, {high:%}.", "Else {unknown}."]
+    reason = {"x": {"text": text, "numbers": {"high": asked, "unknown": {**asked, "of": "ticket"}}}}
+    monkeypatch.setattr(why, "reasons", lambda: reason)
+    found = judged({("mcs", 2, 1): 0.1, ("mcs", 2, 2): 0.5}, {})
+    assert found.numbers == {"high": 0.3}
+    assert [*why.sentences("x", found.numbers)] == ["It is 0.30, 30 %."]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0, "0 %"), (0.004, "0.40 %"), (0.0251, "3 %"), (1.0, "100 %")]
+)
+def test_shares_are_told_in_percent(value: float, text: str) -> None:
+    assert f"{why.Told(value):%}" == text
+
+
+def test_a_range_is_told_where_it_can_be_seen() -> None:
+    assert ranged(1.5, 1.0, 2.0) == "1.50 (1.00 – 2.00)"
+    assert ranged(1.0, 1.0, 1.0001) == "1.00"
+    assert ranged(None, None, None) == "nothing"
 
 
 def test_unknown_papers_are_refused() -> None:
@@ -149,4 +270,4 @@ def test_unknown_papers_are_refused() -> None:
     ],
 )
 def test_points_are_named_by_what_was_swept(path: str, value: object, words: str) -> None:
-    assert papers.point_words({path: value}) == words
+    assert point_words({path: value}) == words

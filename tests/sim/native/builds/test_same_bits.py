@@ -18,17 +18,23 @@ BUILDS = {
     "clang-O0": ("clang", "clang++", "-O0"),
     "clang-O3": ("clang", "clang++", "-O3"),
 }
+FEATURES = (
+    "balance",
+    "coscheduling",
+    "defer",
+    "micro_slices",
+    "ple",
+    "relaxed",
+    "transactions",
+)
 HOSTS: list[dict[str, Any]] = [
     {"scheduler": name} for name in ("fair", "eevdf", "credit", "credit2", "gang", "round_robin")
-] + [
-    {"scheduler": "fair", "features": {name: {}}}
-    for name in ("balance", "coscheduling", "defer", "micro_slices", "ple", "relaxed")
-]
+] + [{"scheduler": "fair", "features": {name: {}}} for name in FEATURES]
 LOCKS = ("ticket", "mcs", "preemptable_ticket", "tas_yield", "pv_qspin", "owner_qspin", "i_spin")
 
 
 def scenario(number: int, host: dict[str, Any], threads_per_core: int) -> str:
-    lock = LOCKS[number % len(LOCKS)]
+    lock = "tx" if "transactions" in host.get("features", {}) else LOCKS[number % len(LOCKS)]
     guests = [
         {"name": "vm", "kind": "kernel", "contexts": 4, "lock": lock},
         {"name": "users", "kind": "users", "contexts": 6, "vcpus": 3, "lock": lock},

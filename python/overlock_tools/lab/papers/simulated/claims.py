@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
 """The papers' experiments in the simulator: whether it shows what they say.
 
-claims.toml has what they say and by which numbers it is so; why.toml the reasons for what is
-not so here, from measurements.
+claims.toml has what they say and by which numbers it is so, why.toml the reasons for what is not
+so here. Their numbers come from the same runs.
 """
 
 import itertools
 import json
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -19,11 +19,18 @@ from typing import Any
 from rich.text import Text
 
 from overlock_tools.bench.conditions.base import deferred
-from overlock_tools.core.model.quantities import factor, plain
 from overlock_tools.core.system import files
 from overlock_tools.core.system.errors import FAILED, INTERRUPTED, Fail
 from overlock_tools.core.system.terminal import console
-from overlock_tools.lab.papers.simulated.measures import Answer, value_of
+from overlock_tools.lab.papers.simulated import why
+from overlock_tools.lab.papers.simulated.measures import ACQUIRING, Answer, value_of
+from overlock_tools.lab.papers.simulated.words import (
+    LOADS,
+    UNNAMED,
+    number,
+    point_words,
+    ranged,
+)
 from overlock_tools.sim import resolve, scenario
 from overlock_tools.sim.batch import Batch, Shown
 from overlock_tools.sim.cache import Cache
@@ -31,7 +38,6 @@ from overlock_tools.sim.campaign import kept_in
 from overlock_tools.sim.resolve import Place, Run
 
 CLAIMS = Path(__file__).with_name("claims.toml")
-WHY = Path(__file__).with_name("why.toml")
 FORMAT = "overlock-simulated-papers"
 TAKES: dict[str, Callable[[list[float]], float]] = {
     "most": max,
@@ -42,12 +48,18 @@ TAKES: dict[str, Callable[[list[float]], float]] = {
 EACH = "each"
 Range = tuple[float, float]
 Point = dict[str, Any]
+Where = tuple[str, Point, int]  # a scenario, its point, a seed
+
+
+HARDLY = 0.01  # of the CPU time: below that, a lock cannot make a difference that is seen
 
 
 class Verdict(StrEnum):
     HOLDS = "holds"
     PARTLY = "partly"
     NOT = "not"
+    UNDECIDED = "undecided"  # the seeds do not agree
+    VACUOUS = "vacuous"  # locks are compared under a load that hardly takes them
     NOTHING = "not measured"
 
 
@@ -67,11 +79,17 @@ class Check:
     holds: Range
     partly: Range
 
-    def judged(self, value: float | None) -> Verdict:
-        if value is None:
-            return Verdict.NOTHING
+    def worst(self, least: float, most: float) -> Verdict:
+        """Of all values of a range: one of its ends, since the bounds are ranges too."""
+        ends = [self._judged(least, least), self._judged(most, most)]
+        return min(ends, key=lambda verdict: WORTH[verdict])
+
+    def best(self, least: float, most: float) -> Verdict:
+        return self._judged(least, most)
+
+    def _judged(self, least: float, most: float) -> Verdict:
         for verdict, (low, high) in ((Verdict.HOLDS, self.holds), (Verdict.PARTLY, self.partly)):
-            if low <= value <= high:
+            if low <= most and least <= high:
                 return verdict
         return Verdict.NOT
 
@@ -83,19 +101,32 @@ class Claim:
     figure: str
     claim: str
     checks: Sequence[Check]
+    numbers: Mapping[str, Check]  # of its reason
 
 
 @dataclass(frozen=True)
 class Found:
-    """Of a check, or of one of its points: the seeds' median and range."""
+    """Of a check, or of one of its points: the seeds' median and range.
+
+    The range of n seeds has the true median in it, but for a chance of 2^(1-n). So a value is
+    decided where its whole range has one verdict.
+    """
 
     what: str
     at: str
     paper: float | str
-    median: float | None
-    least: float | None
-    most: float | None
-    verdict: Verdict
+    median: float | None = None
+    least: float | None = None
+    most: float | None = None
+    worst: Verdict = Verdict.NOTHING
+    best: Verdict = Verdict.NOTHING
+    vacuous: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.vacuous:
+            return Verdict.VACUOUS
+        return self.worst if self.worst == self.best else Verdict.UNDECIDED
 
 
 @dataclass(frozen=True)
@@ -103,11 +134,13 @@ class Judged:
     claim: Claim
     verdict: Verdict
     found: Sequence[Found]
+    numbers: Mapping[str, float]
 
 
 def claims(only: Sequence[str] = ()) -> list[Claim]:
     """All, or those of papers or with ids that begin so."""
-    raw = tomllib.loads(CLAIMS.read_text())["claim"]
+    file = tomllib.loads(CLAIMS.read_text())
+    raw = [one for entry in file["claim"] for one in _forms(entry, file["forms"])]
     found = [_claim(entry) for entry in raw if not only or entry["id"].startswith(tuple(only))]
     if not found:
         known = ", ".join(dict.fromkeys(entry["paper"] for entry in raw))
@@ -115,14 +148,35 @@ def claims(only: Sequence[str] = ()) -> list[Claim]:
     return found
 
 
-def why() -> dict[str, str]:
-    found: dict[str, str] = tomllib.loads(WHY.read_text())
-    return found
+def _forms(raw: dict[str, Any], known: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A claim as often as it is asked."""
+    if "forms" not in raw:
+        yield raw
+        return
+    for form in known[raw["forms"]].values():
+        named = {
+            "id": raw["id"] + form["id"],
+            "figure": f"{raw['figure']}, {form['figure']}",
+            "claim": form.get("claim", "{claim}").format(claim=raw["claim"]),
+        }
+        yield {**raw, **form, **named}
 
 
 def _claim(raw: dict[str, Any]) -> Claim:
-    checks = [_check(raw | entry) for entry in raw["check"]]
-    return Claim(raw["id"], raw["paper"], raw["figure"], raw["claim"], checks)
+    checks = [_check(_in_its_form(raw, entry)) for entry in raw["check"]]
+    numbers = {name: _asked(entry) for name, entry in why.numbers(raw["id"]).items()}
+    return Claim(raw["id"], raw["paper"], raw["figure"], raw["claim"], checks, numbers)
+
+
+def _in_its_form(claim: dict[str, Any], check: dict[str, Any]) -> dict[str, Any]:
+    return {**claim, **check, "at": {**claim.get("at", {}), **check.get("at", {})}}
+
+
+def _asked(raw: dict[str, Any]) -> Check:
+    """A number of a reason: nothing is judged by it."""
+    name = raw["scenario"] + (f" {json.dumps(raw['set'])}" if "set" in raw else "")
+    anything = [-inf, inf]
+    return _check({**raw, "scenario": name, "paper": "", "holds": anything, "partly": anything})
 
 
 def _check(raw: dict[str, Any]) -> Check:
@@ -145,7 +199,7 @@ def _bounds(raw: dict[str, Any]) -> tuple[Range, Range]:
     if "within" not in raw:
         return tuple(raw["holds"]), tuple(raw["partly"])
     number, within = raw["paper"], raw["within"]
-    side = (1.0, float("inf")) if number > 1 else (0.0, 1.0)
+    side = (1.0, inf) if number > 1 else (0.0, 1.0)
     return (number / within, number * within), side
 
 
@@ -198,8 +252,16 @@ def _allowed(at: Point, path: str) -> list[Any]:
 
 
 def load(asked: Sequence[Claim]) -> Runs:
-    names = dict.fromkeys(name for c in asked for check in c.checks for name in check.scenarios)
-    return Runs({name: resolve.places(scenario.load(name, [])) for name in names})
+    checks = [check for claim in asked for check in (*claim.checks, *claim.numbers.values())]
+    names = dict.fromkeys(name for check in checks for name in check.scenarios)
+    return Runs({name: resolve.places(_scenario(name)) for name in names})
+
+
+def _scenario(name: str) -> scenario.Scenario:
+    """A ready one; with settings, after a blank, that a reason changes."""
+    name, _, settings = name.partition(" ")
+    changes = json.loads(settings or "{}")
+    return scenario.load(name, [(path, value, why.FILE.name) for path, value in changes.items()])
 
 
 # Judging
@@ -207,20 +269,41 @@ def load(asked: Sequence[Claim]) -> Runs:
 
 def judge(claim: Claim, runs: Runs) -> Judged:
     found = [one for check in claim.checks for one in _found(check, runs)]
-    score = mean(WORTH[one.verdict] for one in found)
-    verdict = Verdict.HOLDS if score == 1 else Verdict.PARTLY if score >= 0.5 else Verdict.NOT
-    return Judged(claim, verdict, found)
+    numbers = {name: _number(check, runs) for name, check in claim.numbers.items()}
+    known = {name: value for name, value in numbers.items() if value is not None}
+    return Judged(claim, _together(found), found, known)
+
+
+def _together(found: Sequence[Found]) -> Verdict:
+    """A claim is undecided if its verdict depends on values that are."""
+    tested = [one for one in found if not one.vacuous]
+    if not tested:
+        return Verdict.VACUOUS
+    worst, best = _scored([one.worst for one in tested]), _scored([one.best for one in tested])
+    return worst if worst == best else Verdict.UNDECIDED
+
+
+def _scored(verdicts: Sequence[Verdict]) -> Verdict:
+    score = mean(WORTH[verdict] for verdict in verdicts)
+    return Verdict.HOLDS if score == 1 else Verdict.PARTLY if score >= 0.5 else Verdict.NOT
+
+
+def _number(check: Check, runs: Runs) -> float | None:
+    """Of a check of one lock: the first value, or what is taken of all."""
+    return next(_found(check, runs)).median
 
 
 def _found(check: Check, runs: Runs) -> Iterator[Found]:
     for lock in check.locks:
         series = list(_series(check, lock, runs))
         if check.take == EACH:
-            for words, values in series:
-                yield _summed(check, _words(check, lock), words, values)
+            for words, values, vacuous in series:
+                yield _summed(check, _words(check, lock), words, values, vacuous)
         else:
-            whole = [_taken(check.take, each) for each in zip(*(v for _, v in series), strict=True)]
-            yield _summed(check, f"{check.take} of {_words(check, lock)}", "", whole)
+            by_seed = zip(*(values for _, values, _ in series), strict=True)
+            whole = [_taken(check.take, each) for each in by_seed]
+            vacuous = all(vacuous for *_, vacuous in series)
+            yield _summed(check, f"{check.take} of {_words(check, lock)}", "", whole, vacuous)
 
 
 def _taken(take: str, values: Sequence[float | None]) -> float | None:
@@ -228,14 +311,26 @@ def _taken(take: str, values: Sequence[float | None]) -> float | None:
     return TAKES[take](known) if known else None
 
 
-def _series(check: Check, lock: str, runs: Runs) -> Iterator[tuple[str, list[float | None]]]:
-    """For each point its words, and the seeds' values."""
+def _series(check: Check, lock: str, runs: Runs) -> Iterator[tuple[str, list[float | None], bool]]:
+    """For each point its words, the seeds' values, and whether these are vacuous."""
     for name in check.scenarios:
         if lock not in runs.locks(name) or (check.by and check.by not in runs.locks(name)):
             raise Fail(f"{CLAIMS.name}: the scenario {name} has not {lock} or {check.by}")
         for point in runs.points(name, check.at):
             words = ", ".join(filter(None, (_named(name, check), point_words(point))))
-            yield words, [_value(check, lock, (name, point, s), runs) for s in runs.seeds(name)]
+            where = [(name, point, seed) for seed in runs.seeds(name)]
+            values = [_value(check, lock, one, runs) for one in where]
+            yield words, values, bool(check.by) and _is_vacuous(check, lock, where, runs)
+
+
+def _is_vacuous(check: Check, lock: str, where: Sequence[Where], runs: Runs) -> bool:
+    """Neither lock cost anything worth mentioning, with any seed."""
+    shares = [
+        runs.value(name, {**point, **at}, of, seed, ACQUIRING)
+        for name, point, seed in where
+        for of, at in ((lock, {}), (check.by or lock, check.by_at))
+    ]
+    return all(share is not None and share < HARDLY for share in shares)
 
 
 def _named(name: str, check: Check) -> str:
@@ -245,7 +340,7 @@ def _named(name: str, check: Check) -> str:
     return LOADS.get(name, name.rpartition("-")[2])
 
 
-def _value(check: Check, lock: str, where: tuple[str, Point, int], runs: Runs) -> float | None:
+def _value(check: Check, lock: str, where: Where, runs: Runs) -> float | None:
     name, point, seed = where
     value = runs.value(name, point, lock, seed, check.measure)
     if not check.by and not check.by_at:
@@ -255,50 +350,18 @@ def _value(check: Check, lock: str, where: tuple[str, Point, int], runs: Runs) -
         return None
     if value == other:  # also if there is nothing of either
         return 1.0
-    return value / other if other else float("inf")
+    return value / other if other else inf
 
 
-def _summed(check: Check, what: str, at: str, values: Sequence[float | None]) -> Found:
+def _summed(
+    check: Check, what: str, at: str, values: Sequence[float | None], vacuous: bool
+) -> Found:
     known = [value for value in values if value is not None]
     if not known:
-        return Found(what, at, check.paper, None, None, None, Verdict.NOTHING)
-    middle = median(known)
-    return Found(what, at, check.paper, middle, min(known), max(known), check.judged(middle))
-
-
-LOADS = {
-    "ouyang2013-fig5a": "hackbench",
-    "ouyang2013-fig5b": "kernbench",
-    "ouyang2013-fig5c": "ebizzy",
-    "ouyang2013-fig6": "DVD Store",
-}
-UNNAMED = ("ouyang2013-hosts", "ouyang2013-features")
-COUNTED = {
-    "guest.vm.count": "VM",
-    "machine.cpus": "CPU",
-    "guest.vm.contexts": "vCPU",
-    "guest.app.contexts": "thread",
-}
-
-
-def point_words(point: Point) -> str:
-    """`2 VMs`, `8 CPUs`, `ple`, `ratelimit_us 1000`."""
-    return ", ".join(_coordinate(path, value) for path, value in point.items())
-
-
-def _coordinate(path: str, value: Any) -> str:
-    if not isinstance(value, int):
-        return _shown(value)
-    if unit := COUNTED.get(path):
-        return f"{value} {unit}{'' if value == 1 else 's'}"
-    return f"{path.rpartition('.')[2]} {value}"
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, dict):  # features of a host, with what is not as usual
-        named = [" ".join([name, *map(str, own)]) for name, own in value.items()]
-        return " and ".join(named) or "no feature"
-    return str(value).removeprefix("paper-")
+        return Found(what, at, check.paper)
+    ends = min(known), max(known)
+    verdicts = check.worst(*ends), check.best(*ends)
+    return Found(what, at, check.paper, median(known), *ends, *verdicts, vacuous)
 
 
 def _words(check: Check, lock: str) -> str:
@@ -325,7 +388,8 @@ def to_json(judged: Sequence[Judged], runs: Runs) -> str:
                     dict.fromkeys(itertools.chain(*(c.scenarios for c in one.claim.checks)))
                 ),
                 "verdict": one.verdict,
-                "found": [_rounded(found) for found in one.found],
+                "found": [_shown_found(found) for found in one.found],
+                "numbers": {name: _rounded(value) for name, value in one.numbers.items()},
             }
             for one in judged
         ],
@@ -345,20 +409,22 @@ def _about(places: Sequence[Place]) -> dict[str, Any]:
     }
 
 
-def _rounded(found: Found) -> dict[str, Any]:
-    shown = asdict(found)
-    for name in ("median", "least", "most"):
-        if shown[name] is not None:  # JSON has no infinity
-            shown[name] = float(f"{shown[name]:.3g}") if isfinite(shown[name]) else "inf"
-    return shown
+def _shown_found(found: Found) -> dict[str, Any]:
+    return {
+        "what": found.what,
+        "at": found.at,
+        "paper": found.paper,
+        "median": _rounded(found.median),
+        "least": _rounded(found.least),
+        "most": _rounded(found.most),
+        "verdict": found.verdict,
+    }
 
 
-def number(value: float | str | None) -> str:
-    if isinstance(value, str) or value is None:
-        return "∞" if value == "inf" else value or "nothing"
-    if not isfinite(value):
-        return "∞"
-    return factor(value) if value < 999.5 else plain(value).strip()
+def _rounded(value: float | None) -> float | str | None:
+    if value is None:
+        return None
+    return float(f"{value:.3g}") if isfinite(value) else "inf"  # JSON has no infinity
 
 
 def run(options: Mapping[str, Any]) -> int:
@@ -390,9 +456,9 @@ def _tell(judged: Sequence[Judged], runs: Runs, output: Path | None) -> int:
     if output:
         files.write(output, to_json(judged, runs))
     for one in judged:
-        out.print(f"{one.verdict:8}{one.claim.id}: {one.claim.claim}", soft_wrap=True)
+        out.print(f"{one.verdict:11}{one.claim.id}: {one.claim.claim}", soft_wrap=True)
         for found in one.found:
-            out.print(f"        {found.verdict:8} {_line(found)}", soft_wrap=True)
+            out.print(f"           {found.verdict:11}{_line(found)}", soft_wrap=True)
     for failure in runs.failures:
         out.print(f"failed: {failure}", soft_wrap=True)
     return FAILED if runs.failures else 0
@@ -400,5 +466,5 @@ def _tell(judged: Sequence[Judged], runs: Runs, output: Path | None) -> int:
 
 def _line(found: Found) -> str:
     at = f", {found.at}" if found.at else ""
-    span = f" ({number(found.least)} – {number(found.most)})"
-    return f"{found.what}{at}: {number(found.median)}{span}; the paper: {number(found.paper)}"
+    shown = ranged(found.median, found.least, found.most)
+    return f"{found.what}{at}: {shown}; the paper: {number(found.paper)}"

@@ -93,6 +93,8 @@ def _overtaken(within: Callable[[Guest, int, int], bool]) -> "Measure":
     return found
 
 
+ACQUIRING = "acquiring"
+ABORTS = ("TX_CONFLICT", "TX_CAPACITY", "TX_EXPLICIT", "TX_OTHER")
 Measure = Callable[[Run, Answer, Sequence[Guest]], float | None]
 MEASURES: dict[str, tuple[str, Measure]] = {
     "rate": ("turns per second", _rate),
@@ -114,6 +116,10 @@ MEASURES: dict[str, tuple[str, Measure]] = {
         "share of the stalls with the lock free",
         lambda run, answer, g: _by(_events(g, "STALL_FREE"), _events(g, "STALL")),
     ),
+    "stalls_running": (
+        "share of the stalls behind a holder that runs",
+        lambda run, answer, g: _by(_all(g, "stalls_held_running"), _events(g, "STALL")),
+    ),
     "stalls_off_cpu": (
         "stalls behind a holder without a CPU, by acquisitions",
         lambda run, answer, g: _by(_all(g, "stalls_held_off_cpu"), _events(g, "ACQUIRE")),
@@ -127,6 +133,12 @@ MEASURES: dict[str, tuple[str, Measure]] = {
         "share of the CPU time that was spent waiting for locks",
         lambda run, answer, g: _by(_all(g, "spun_ns"), _all(g, "ran_ns")),
     ),
+    ACQUIRING: (
+        "time between asking for a lock and having it, by the CPU time",
+        lambda run, answer, g: _by(
+            sum(guest["waits"]["total_ns"] for guest in g), _all(g, "ran_ns")
+        ),
+    ),
     "idle": (
         "share of the CPUs' time that was idle",
         lambda run, answer, g: answer["idle_ns"] / answer["time_ns"] / run.place.machine.cpus,
@@ -134,6 +146,14 @@ MEASURES: dict[str, tuple[str, Measure]] = {
     "hypercalls": (
         "hypercalls by acquisitions",
         lambda run, answer, g: _by(_all(g, "parks") + _all(g, "kicks"), _events(g, "ACQUIRE")),
+    ),
+    "tx_committed": (
+        "share of the transactions that commit",
+        lambda run, answer, g: _by(_events(g, "TX_COMMIT"), _events(g, "TX_START")),
+    ),
+    "tx_conflicts": (
+        "share of the aborts by conflicts",
+        lambda run, answer, g: _by(_events(g, "TX_CONFLICT"), sum(_events(g, e) for e in ABORTS)),
     ),
     "invalidations": (
         "copies invalidated by acquisitions",
