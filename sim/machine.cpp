@@ -10,6 +10,8 @@ Lines::Lines(const Machine &machine, uintptr_t from, size_t size, uint64_t seed)
       random_(seed),
       from_(from),
       words_((machine.cores() + 63) / 64),
+      serving_a_poller_(machine.costs.near * poller_percent / 100),
+      until_lost_(machine.costs.near * lost_percent / 100),
       lines_(size / bytes),
       sharers_(words_ == 1 ? 0 : lines_.size()) {
     sockets_.resize(machine.cores() * words_);
@@ -51,9 +53,9 @@ Time Lines::among_hammers(const Line &l) const {
 
 Time Lines::fetch(Line &l, size_t number, const Request &request) {
     uint64_t *sharers = sharers_of(number, l);
-    Time start = begins(l, request.asked), takes = varied(way(l, sharers, request.core));
+    Time start = begins(l, asked(request)), takes = varied(way(l, sharers, request.core));
 
-    l.busy = start + (l.owner != nobody ? takes : serving_a_poller());
+    l.busy = start + (l.owner != nobody ? takes : serving_a_poller_);
     share(l, sharers, request.core);
     return std::max(request.now, start + takes);
 }
@@ -65,12 +67,13 @@ Time Lines::read_again(const void *address, unsigned core, Time now) {
     if (number >= lines_.size())
         return now + machine_.costs.hit;
     Line &l = lines_[number];
-    Time start = std::max({now, l.busy, l.written}), each = serving_a_poller();
+    Time start = std::max({now, l.busy, l.written}), each = serving_a_poller_;
     if (l.polled_until > start + each)
-        start += random_.below(static_cast<uint32_t>((l.polled_until - start) / each)) * each;
+        start +=
+            random_.below(static_cast<uint32_t>(quotient(l.polled_until - start, each))) * each;
     traffic.transfers++;
     share(l, sharers_of(number, l), core);
-    return start + until_lost() + machine_.costs.hit;
+    return start + until_lost_ + machine_.costs.hit;
 }
 
 bool Lines::has_copy(const void *address, unsigned core) {
@@ -84,9 +87,10 @@ bool Lines::has_copy(const void *address, unsigned core) {
 
 // A core that owns a line which others poll can write it once more before they have it: at once.
 Time Lines::take(Line &l, size_t number, Time kept, const Request &request) {
-    auto [core, now, asked] = request;
+    unsigned core = request.core;
+    Time now = request.now;
     uint64_t *sharers = sharers_of(number, l);
-    Time start = begins(l, l.pollers ? now : asked);
+    Time start = begins(l, l.pollers ? now : asked(request));
     unsigned copies = std::max(others(sharers, core), static_cast<unsigned>(l.pollers));
     bool is_shared = owns(l, core) || (l.owner == nobody && has(sharers, core));
     Time far = is_shared ? farthest(sharers, core) : way(l, sharers, core);
@@ -101,20 +105,11 @@ Time Lines::take(Line &l, size_t number, Time kept, const Request &request) {
     l.owner = l.writer = static_cast<int>(core);
     l.busy = start + varied(far) + copies * machine_.costs.invalidate;
     l.written = std::max(now, l.busy) + kept;
-    l.polled_until = l.written + static_cast<Time>(l.pollers) * serving_a_poller();
+    l.polled_until = l.written + static_cast<Time>(l.pollers) * serving_a_poller_;
     return l.written;
 }
 
-void Lines::poll(const void *address, int more) {
-    size_t number = number_of(address);
-
-    if (number < lines_.size())
-        lines_[number].pollers += more;
-}
-
-void Lines::hammer(const void *address, int more, Time period) {
-    size_t number = number_of(address);
-
+void Lines::hammer(size_t number, int more, Time period) {
     if (number >= lines_.size())
         return;
     lines_[number].hammers += more;

@@ -52,8 +52,9 @@ enum class Use : uint8_t { write, change }; // store, atomic operation
 
 struct Request {
     unsigned core;
-    Time now;   // when the core comes to need the line
-    Time asked; // and when it asked for it, if it could
+    Time now;      // when the core needs the line
+    Time comes;    // when it comes to the operation: it may ask for the line some time before
+    Time in_order; // but not before that, when it last had to wait
 };
 
 struct Traffic {
@@ -95,15 +96,21 @@ public:
     Time read_again(const void *address, unsigned core, Time now);
     bool has_copy(const void *address, unsigned core);
 
-    // More waiters, or fewer, that poll the line.
-    void poll(const void *address, int more);
+    // More waiters, or fewer, that poll the line with this number.
+    void poll(size_t number, int more) {
+        if (number < lines_.size())
+            lines_[number].pollers += more;
+    }
     // The same, of those that write it once per `period` while they wait.
-    void hammer(const void *address, int more, Time period);
+    void hammer(size_t number, int more, Time period);
+    size_t number_of(const void *address) const {
+        return (reinterpret_cast<uintptr_t>(address) - from_) / bytes;
+    }
 
     Traffic traffic;
 
 private:
-    struct Line {
+    struct alignas(bytes) Line {
         Time busy = 0;                       // until then the home serves others
         Time written = 0;                    // last
         Time polled_until = 0;               // the home serves pollers
@@ -122,11 +129,7 @@ private:
     // core keeps a line that it has written and others wait for. No publication says it: they were
     // fitted to rates of six locks on 16 CPUs (docs/results/simulator_validation.md).
     static constexpr Time poller_percent = 75, lost_percent = 12;
-    Time serving_a_poller() const { return machine_.costs.near * poller_percent / 100; }
 
-    size_t number_of(const void *address) const {
-        return (reinterpret_cast<uintptr_t>(address) - from_) / bytes;
-    }
     [[gnu::noinline]] uint64_t *more_sharers(size_t number) {
         auto &words = sharers_[number];
         words.resize(words_);
@@ -142,14 +145,18 @@ private:
     Time distance(unsigned from, unsigned to) const {
         return 2 * (has(socket_of(from), to) ? machine_.costs.near : machine_.costs.far);
     }
-    Time until_lost() const { return machine_.costs.near * lost_percent / 100; }
     bool owns(const Line &l, unsigned core) const { return l.owner == static_cast<int>(core); }
     // Who has just written it can do so again, until the home has told it that others want the
     // line.
     bool can_write(const Line &l, unsigned core, Time now) const {
-        if (l.writer == static_cast<int>(core) && now <= l.written + until_lost())
-            return l.owner == nobody || owns(l, core);
-        return owns(l, core) && !l.hammers && !l.pollers;
+        if (owns(l, core) && !(l.hammers | l.pollers))
+            return true;
+        return l.writer == static_cast<int>(core) && now <= l.written + until_lost_ &&
+               (l.owner == nobody || owns(l, core));
+    }
+    Time asked(const Request &r) const {
+        Time earliest = r.comes - std::min(r.comes, machine_.costs.ahead);
+        return std::max(earliest, std::min(r.in_order, r.comes));
     }
     // From the owner, else from the nearest core that has a copy, else from memory.
     Time way(const Line &l, const uint64_t *sharers, unsigned core) const {
@@ -200,6 +207,7 @@ private:
     engine::Random random_;
     const uintptr_t from_;
     const size_t words_;
+    const Time serving_a_poller_, until_lost_;
     Pages<Line> lines_;
     Pages<std::vector<uint64_t>> sharers_; // of a line, if there are more than 64 cores
     std::vector<uint64_t> sockets_;        // words_ for each core: those of its socket

@@ -120,11 +120,6 @@ void Simulation::leave_lists(Task &t) {
     t.watched = 0;
 }
 
-// Nearly always of short numbers, which a CPU divides in half the time.
-static Time remainder(Time a, Time b) {
-    return (a | b) >> 32 ? a % b : static_cast<uint32_t>(a) % static_cast<uint32_t>(b);
-}
-
 // At its next poll it fetches the line, and then goes on.
 inline void Simulation::look(Task &t, const Watch &w) {
     Time behind = remainder(events_.now() - t.poll_from, t.poll_period);

@@ -235,11 +235,9 @@ constexpr uint64_t truncated(uint64_t v, unsigned width) {
     return width == 8 ? v : v & ((uint64_t(1) << 8 * width) - 1);
 }
 
-// For what it comes to now: as long ago as it works ahead, but not before it last had to wait.
+// For what it comes to now.
 inline Request Simulation::request(const Task &t) const {
-    Time now = events_.now(), earliest = now - std::min(now, machine().costs.ahead);
-
-    return {t.core(), now, std::max(earliest, std::min(t.in_order, now))};
+    return {t.core(), events_.now(), events_.now(), t.in_order};
 }
 
 // A waiter that saw the word change has asked for the line: this is the load that did so. What a

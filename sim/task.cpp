@@ -122,9 +122,9 @@ void Task::settle() {
 void Task::polls(bool begins) {
     for (unsigned i = 0; i < watched; i++)
         if (watches[i].look.writes())
-            simulation_.lines().hammer(watches[i].look.at, begins ? 1 : -1, poll_period);
+            simulation_.lines().hammer(watches[i].line, begins ? 1 : -1, poll_period);
         else
-            simulation_.lines().poll(watches[i].look.at, begins ? 1 : -1);
+            simulation_.lines().poll(watches[i].line, begins ? 1 : -1);
 }
 
 } // namespace ol::simulator

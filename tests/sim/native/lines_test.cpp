@@ -24,7 +24,7 @@ struct Two : testing::Test { // sockets of two cores
     const void *word(size_t line) const {
         return reinterpret_cast<const void *>(from + line * Lines::bytes);
     }
-    Request asks(unsigned core) const { return {core, now, now}; }
+    Request asks(unsigned core) const { return {core, now, now, now}; }
     void later() { now += 1'000'000; } // whatever was before is over
     Time reads(unsigned core, size_t line = 0) {
         later();
@@ -91,19 +91,20 @@ TEST_F(Two, WritersHoldTheLineUntilTheyAreDone) {
 TEST_F(Two, WhatWasAskedForAheadIsThereEarlier) {
     writes(0);
     later();
-    EXPECT_EQ(lines().read(word(0), {1, now, now - 150}), now + 50 + 1);
+    EXPECT_EQ(lines().read(word(0), {1, now, now, now - 150}), now + 50 + 1);
     later();
-    EXPECT_EQ(lines().write(word(0), Use::change, {1, now, now - 500}), now + 4);
+    EXPECT_EQ(lines().write(word(0), Use::change, {1, now, now, now - 500}), now + 4);
     later();
-    lines().write(word(0), Use::write, {1, now - 10, now - 10});
-    EXPECT_EQ(lines().read(word(0), {0, now, now - 150}), now - 10 + 201) << "it was written since";
+    lines().write(word(0), Use::write, {1, now - 10, now - 10, now - 10});
+    EXPECT_EQ(lines().read(word(0), {0, now, now, now - 150}), now - 10 + 201)
+        << "it was written since";
 }
 
 TEST_F(Two, PollersAskAgainAfterEachStore) {
     writes(0);
     for (unsigned core : {1, 2, 3})
         reads(core);
-    lines().poll(word(0), 2);
+    lines().poll(0, 2);
     later();
     Time stored = now + 2000 + 3 * 7;
     EXPECT_EQ(lines().write(word(0), Use::write, asks(0)), stored + 2);
@@ -120,7 +121,7 @@ TEST_F(Two, PollersAreServedInAnyOrder) {
     std::set<Time> found;
 
     writes(0);
-    lines().poll(word(0), 3);
+    lines().poll(0, 3);
     for (int i = 0; i < 100; i++) {
         writes(0);
         found.insert(lines().read_again(word(0), 1, now) - now);
@@ -130,29 +131,29 @@ TEST_F(Two, PollersAreServedInAnyOrder) {
 
 TEST_F(Two, WhoeverOwnsALineThatOthersPollLosesItAtOnce) {
     writes(0);
-    lines().poll(word(0), 1);
+    lines().poll(0, 1);
     EXPECT_EQ(writes(0), 200 + 7 + 4) << "no copy is known, but one was asked for";
     Time done = now + 200 + 7 + 4;
-    EXPECT_EQ(lines().write(word(0), Use::write, {0, done + 12, done + 12}), done + 14)
+    EXPECT_EQ(lines().write(word(0), Use::write, {0, done + 12, done + 12, done + 12}), done + 14)
         << "in time";
-    EXPECT_EQ(lines().write(word(0), Use::write, {0, done + 25, done + 25}),
+    EXPECT_EQ(lines().write(word(0), Use::write, {0, done + 25, done + 25, done + 25}),
               done + 25 + 25 + 207 + 2)
         << "too late: behind half of the poller's request";
     later();
-    EXPECT_EQ(lines().write(word(0), Use::change, {0, now, now - 500}), now + 200 + 7 + 4)
+    EXPECT_EQ(lines().write(word(0), Use::change, {0, now, now, now - 500}), now + 200 + 7 + 4)
         << "asked for ahead in vain";
-    lines().poll(word(0), -1);
+    lines().poll(0, -1);
     EXPECT_EQ(writes(0), 4);
 }
 
 TEST_F(Two, HammersKeepOthersWaiting) {
     writes(0);
-    lines().hammer(word(0), 1, 300);
+    lines().hammer(0, 1, 300);
     EXPECT_EQ(writes(0), 100 * 100 / 400 + 200 + 4) << "it lost the line, and waits";
-    lines().hammer(word(0), 1, 300);
+    lines().hammer(0, 1, 300);
     EXPECT_EQ(writes(1), 2 * 125 * 100 / 425 + 200 + 4);
-    lines().hammer(word(0), -1, 300);
-    lines().hammer(word(0), -1, 300);
+    lines().hammer(0, -1, 300);
+    lines().hammer(0, -1, 300);
     EXPECT_EQ(writes(1), 4);
 }
 
