@@ -63,6 +63,7 @@ TEST(Runs, FifoLocksCollapseWhenThreadsOutnumberCpus) {
 TEST(Runs, WhoWaitsForAnItemLeavesItsPlace) {
     auto with = [](const char *lock) {
         Json p = plan(lock, 8);
+        p["host"]["scheduler"] = "fair";
         p["guests"][0]["workload"] = "conditions";
         return turns(*run(p));
     };
