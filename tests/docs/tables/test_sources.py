@@ -162,7 +162,12 @@ def test_a_change_that_is_accepted_is_told_with_its_reason_until_the_next(tree: 
     assert "Nothing" in age()
 
 
-BY_COMMANDS = ("csd.json", "simulator_grid.json", "validation.json")  # of overlock, not of tools
+BY_COMMANDS = (  # of overlock, not of tools
+    "csd.json",
+    "simulator_grid.json",
+    "validation.json",
+    "validation_xeon-16.json",
+)
 
 
 @pytest.mark.parametrize(
