@@ -8,7 +8,7 @@ second) at each number of threads; its first line names the columns: `lock,1,2,4
 
 import csv
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict, TypeVar
 
@@ -22,7 +22,7 @@ from overlock_tools.sim.native_points import Plan, Point, Series
 
 T = TypeVar("T")
 FORMAT = "overlock-validation"
-TABLE = "table"  # the series that a table is
+TABLE = "table"  # the series that a table is, if the plan has none with its sections
 CS_NS, NCS_NS = 70.0, 330.0  # its sections, if nothing is said
 Rates = dict[str, list[float]]  # of each round or seed, by the point's name
 
@@ -88,7 +88,7 @@ def _table(path: Path, asked: Plan, sections: tuple[float, float]) -> Native:
             f"{path} is not a table of rates ({error}); expected a line `lock,1,2,4` and "
             "a line for each lock: its rates with so many threads, a second"
         ) from error
-    series = Series(TABLE, list(rows), threads, *sections)
+    series = Series(_name(asked, sections), list(rows), threads, *sections)
     known = asked.judged.known
     rates = {
         Point(series, lock, n).name: [rate / known, rate, rate * known]
@@ -96,6 +96,12 @@ def _table(path: Path, asked: Plan, sections: tuple[float, float]) -> Native:
         for n, rate in zip(threads, each, strict=True)
     }
     return Native(rates, [series], {"table": path.name}, {"rounds": 1})
+
+
+def _name(asked: Plan, sections: tuple[float, float]) -> str:
+    """The plan's, for the name of a point decides whether it is held out."""
+    plain = (s for s in asked.series if not s.quota_cpus and s.copies == s.lock_count == 1)
+    return next((s.name for s in plain if (s.cs_ns, s.ncs_ns) == sections), TABLE)
 
 
 def _cells(rows: Sequence[Sequence[str]]) -> tuple[list[int], dict[str, list[float]]]:
@@ -121,7 +127,3 @@ def _number(kind: Callable[[str], T], word: str, what: str) -> T:
         return kind(word)
     except ValueError:
         raise ValueError(f"{printable(word)[:40]} is not a {what}") from None
-
-
-def series_told(series: Sequence[Series]) -> list[dict[str, Any]]:
-    return [asdict(one) for one in series]

@@ -138,8 +138,8 @@ def _sleeping(raw: Measured) -> Iterator[tuple[str, Cost]]:
 def _transfers(
     pairs: Sequence[Pair], store: float, cores: Mapping[int, "Core"]
 ) -> Iterator[tuple[str, Cost]]:
-    """A word's way from core to core takes as long as a transfer: the home has the load of whoever
-    waits for the word already, and serves it once the store is done."""
+    """A transfer takes as long as the one-way latency of a ping-pong: whoever polls the word has
+    asked for its line before the store is done, and has it right after."""
     ways: dict[str, list[float]] = {"near": [], "far": []}
     for pair in pairs:
         one, other = (cores[cpu] for cpu in pair["cpus"])
@@ -148,7 +148,7 @@ def _transfers(
     for name, times in ways.items():
         if times:
             half = max(median(times) - store, 0) / 2
-            yield name, Cost(half, f"{MEASURED}: half of a word's way from core to core")
+            yield name, Cost(half, f"{MEASURED}: half of the one-way latency from core to core")
 
 
 # The machine

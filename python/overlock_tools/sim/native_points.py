@@ -5,7 +5,7 @@ import hashlib
 import itertools
 import math
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -145,6 +145,11 @@ class Order:
     slower: Compared
 
     @property
+    def held_out(self) -> bool:
+        """If one of the two is."""
+        return self.faster.held_out or self.slower.held_out
+
+    @property
     def right(self) -> bool:
         return median(self.faster.simulated) > median(self.slower.simulated)
 
@@ -199,12 +204,12 @@ class Score:
         return all(right >= judged.right * number for number, right in counted)
 
 
-def score(compared: Sequence[Compared]) -> Score:
-    def count(kind: Kind) -> tuple[int, int]:
-        those = [one for one in compared if one.kind is kind]
-        return len(those), sum(one.right for one in those)
+def score(compared: Sequence[Compared], held_out: bool) -> Score:
+    """Of what is held out, or of the rest; no order is left out."""
 
-    pairs = list(orders(compared))
-    return Score(
-        {kind: count(kind) for kind in Kind}, (len(pairs), sum(pair.right for pair in pairs))
-    )
+    def counted(those: Iterable[Compared | Order]) -> tuple[int, int]:
+        found = [one.right for one in those if one.held_out == held_out]
+        return len(found), sum(found)
+
+    kinds = {kind: counted(one for one in compared if one.kind is kind) for kind in Kind}
+    return Score(kinds, counted(orders(compared)))

@@ -28,8 +28,11 @@ def _filled() -> dict[str, Any]:
     parts["scheduler"]["enum"] = list(known.hosts)
     parts["kind"]["enum"] = list(known.guests)
     parts["workload"]["enum"] = list(known.workloads)
-    costs = (*known.costs, *lists.FORMER_COSTS)
-    parts["costs"] |= _only({name: {"$ref": "#/$defs/cost"} for name in costs})
+    costs = {name: {"$ref": "#/$defs/cost"} for name in known.costs}
+    former = {name: {"$ref": "#/$defs/cost"} for name in lists.FORMER_COSTS}
+    parts["costs_of_a_file"] = {**parts["costs"], **_only(costs | former)}
+    parts["machine_file"]["properties"]["costs"]["$ref"] = "#/$defs/costs_of_a_file"
+    parts["costs"] |= _only(costs)
     parts["settings_of"]["allOf"] = [
         _where(
             *("scheduler", name, FIRST_HOST),

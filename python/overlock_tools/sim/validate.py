@@ -34,7 +34,7 @@ from overlock_tools.sim.batch import Answer, Batch, Shown
 from overlock_tools.sim.bundle import FORMAT, Native, Rates
 from overlock_tools.sim.cache import Cache
 from overlock_tools.sim.machines import Machine
-from overlock_tools.sim.native_points import Compared, Kind, Plan, Point, Series
+from overlock_tools.sim.native_points import Compared, Kind, Plan, Point, Score, Series
 
 SCHEDULERS = {"CFS": "fair", "EEVDF": "eevdf"}  # by what the kernel's is called
 Bench = Callable[[list[str]], int]  # `overlock`, with these arguments
@@ -277,8 +277,8 @@ def document(
         "measured": native.how,
         "scheduler": scheduler,
         "judged": asdict(asked.judged),
-        "series": bundle.series_told(asked.series),
-        "scores": {n: asdict(native_points.score(of)) for n, of in _parts(compared).items() if of},
+        "series": [asdict(one) for one in asked.series],
+        "scores": {name: asdict(score) for name, score in _scored(compared).items()},
         "wrong_orders": [
             {"faster": pair.faster.point.name, "slower": pair.slower.point.name}
             for pair in native_points.orders(compared)
@@ -309,11 +309,11 @@ def _verdict(one: Compared) -> dict[str, Any]:
 # Shown
 
 
-def _parts(compared: Sequence[Compared]) -> dict[str, list[Compared]]:
-    return {
-        "calibration": [one for one in compared if not one.held_out],
-        "held out": [one for one in compared if one.held_out],
-    }
+PARTS = {"calibration": False, "held out": True}
+
+
+def _scored(compared: Sequence[Compared]) -> dict[str, Score]:
+    return {name: native_points.score(compared, held_out) for name, held_out in PARTS.items()}
 
 
 def _show(asked: Plan, like: Machine, compared: Sequence[Compared], out: Console) -> None:
@@ -332,7 +332,7 @@ def _show(asked: Plan, like: Machine, compared: Sequence[Compared], out: Console
 
 
 def _passes(asked: Plan, compared: Sequence[Compared]) -> bool:
-    return all(native_points.score(part).passes(asked.judged) for part in _parts(compared).values())
+    return all(score.passes(asked.judged) for score in _scored(compared).values())
 
 
 HEADINGS = ("point", "native", "range", "simulated", "range", "÷ native", "verdict", "")
@@ -384,8 +384,7 @@ def _scores(asked: Plan, compared: Sequence[Compared]) -> Table:
         f"wanted: {judged.right:.0%} of each",
     ):
         table.add_column(heading)
-    for name, part in _parts(compared).items():
-        score = native_points.score(part)
+    for name, score in _scored(compared).items():
         table.add_row(
             name,
             *(_of(score.points[kind]) for kind in Kind),

@@ -238,6 +238,34 @@ def test_rates_of_another_machine_come_as_a_table(fake: Fake) -> None:
     assert {told["guests"][0]["parameters"]["sections_ncs"] for told in fake.all_told()} == {500}
 
 
+def test_a_point_of_a_table_is_held_out_if_it_is_by_the_plan(fake: Fake) -> None:
+    of_a_table(fake, TABLE, "--machine", "m.toml", "--scheduler", "eevdf", "-o", "out.json")
+    kept = json.loads((fake.folder / "out.json").read_text())
+    assert {one["point"] for one in kept["points"]} == {
+        f"short/{lock}/{n}" for lock in ("tas", "ticket") for n in (1, 4)
+    }
+
+
+def test_every_order_is_counted_once(fake: Fake) -> None:
+    rates = {name: [rate * (1 + i) for rate in of] for i, (name, of) in enumerate(RIGHT.items())}
+    _, kept, _ = validated(fake, rates)
+    counted = [score["orders"] for score in kept["scores"].values()]
+    assert sum(number for number, _ in counted) == 6  # of three locks, at two numbers of threads
+    assert sum(number - right for number, right in counted) == len(kept["wrong_orders"])
+
+
+def test_a_former_cost_is_read_in_files_but_not_in_scenarios(fake: Fake) -> None:
+    with_ranges(fake)
+    with (fake.folder / "m.toml").open("a") as file:
+        file.write('[costs.upgrade]\nns = 5\nsource = "as near"\n')
+    assert (
+        "upgrade" not in fake.told("collapse", "--set", "machine=./m.toml")[0]["machine"]["costs"]
+    )
+    done = fake("collapse", "--set", "machine.costs.upgrade.ns=5")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "upgrade" in done.stderr
+
+
 def test_a_table_needs_a_machine_and_a_scheduler(fake: Fake) -> None:
     for words, lacks in (
         (("--scheduler", "fair"), "--machine"),
