@@ -77,10 +77,10 @@ def test_other_languages_have_other_comments() -> None:
 
 
 MUTANTS = """
-file = "sim/machine.cpp"
+file = "tests/gate_tests/planted.c"
 [one]
-function = "read"
-old = "l.busy = start + c.occupied;"
+function = "count"
+old = "word += 1;"
 new = ""
 [other]
 edits = [{ old = "no such text", new = "" }]
@@ -96,12 +96,11 @@ def test_a_mutant_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
     file = tmp_path / "some.toml"
     file.write_text(MUTANTS)
     done = run("apply", file, tmp_path)
-    wrong = "mutant other: 0 matches in sim/machine.cpp, expected one, of: no such text"
+    wrong = "mutant other: 0 matches in tests/gate_tests/planted.c, expected one, of: no such text"
     assert (done.returncode, done.stderr) == (1, f"mutant.py: {wrong}\n")
-    made = tmp_path / "one/sim/machine.cpp"
-    assert made.read_text() == (TOP / "sim/machine.cpp").read_text().replace(
-        "l.busy = start + c.occupied;", ""
-    )
+    made = tmp_path / "one/tests/gate_tests/planted.c"
+    planted = (TOP / "tests/gate_tests/planted.c").read_text()
+    assert made.read_text() == planted.replace("word += 1;", "")
     time = made.stat().st_mtime_ns
     assert run("apply", file, tmp_path).returncode == 1
     assert made.stat().st_mtime_ns == time  # what has not changed is not compiled again

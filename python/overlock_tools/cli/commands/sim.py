@@ -245,7 +245,7 @@ def validate(ctx: click.Context, /, **options: Any) -> int:
     Examples:
       overlock sim validate -o validation.json
       overlock sim validate --native validation.json --machine here.toml
-      overlock sim validate --native rates.csv --machine there.toml --scheduler eevdf
+      overlock sim validate --native a.csv --machine b.toml --scheduler eevdf
     """
     from overlock_tools.sim import validate
 
