@@ -57,7 +57,7 @@ class Campaign:
         made = load.at(asked["cpus"] or machine.cpus(), asked["threads_at_most"])
         mine = Asked(asked.options | made.options, asked.given | set(made.options) | {"seed"})
         plan = bench.planned(self.known.workloads[load.workload], mine, self.known)
-        plan = replace(plan, always=(self.again, NATIVE))
+        plan = replace(plan, always=(self.ours, self.again, NATIVE))
         part = matrix.part(plan, self.known, mine, asked["output"] / f"load-{load.number:04}.json")
         title = f"load {load.number}: {load.what}, {made.options['threads']} threads"
         return replace(part, name=title, show=lambda result, out: self._show(load, result, out))

@@ -2,6 +2,7 @@
 """`overlock sim random`: drawn loads on simulated machines, and a verdict on all of them."""
 
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,7 +30,7 @@ from overlock_tools.sim.resolve import Run
 from overlock_tools.sim.scenario import Scenario
 
 # So long that each thread gets several slices; a fourth of it goes before.
-TIME_MS, MORE_MS_PER_THREAD = 30.0, 6.0  # for each thread of a CPU
+TIME_MS, MORE_MS_PER_THREAD = 50.0, 12.0  # for each thread of a CPU
 WARM_UP = 0.25
 
 
@@ -90,12 +91,16 @@ def _together(found: Sequence[Document]) -> Document:
     for document in found[1:]:
         if document.ours != first.ours:
             raise Fail(f"--read: one result judges {first.ours}, another {document.ours}")
+    loads = [load for document in found for load in document.loads]
+    twice = [at for at, n in Counter((load.number, load.cpus) for load in loads).items() if n > 1]
+    for number, cpus in twice[:1]:
+        raise Fail(f"--read: two results have load {number} on {cpus} CPUs; give one of them")
     return replace(
         first,
         command="; ".join(document.command for document in found),
         machine="; ".join(dict.fromkeys(document.machine for document in found)),
         simulated=all(document.simulated for document in found),
-        loads=[load for document in found for load in document.loads],
+        loads=loads,
         unjudged=[number for document in found for number in document.unjudged],
     )
 
@@ -158,7 +163,8 @@ def _scenario(load: DrawnLoad, cpus: int, options: Mapping[str, Any]) -> Scenari
     given = {
         ("machine",): f"--machine {options['machine']}",
         ("host",): f"--scheduler {options['scheduler']}",
-        ("locks",): f"--locks {','.join(_locks(options))}",
+        ("machine", "cpus"): f"--cpus {cpus}",
+        ("locks",): f"--baseline {options['baseline']} --locks {','.join(_locks(options)[1:])}",
         ("baseline",): f"--baseline {options['baseline']}",
     }
     found = Scenario(Path("random"), values, {}, given)  # type: ignore[arg-type]
@@ -206,7 +212,7 @@ def _document(parts: Sequence[Part], options: Mapping[str, Any]) -> Document:
     judged = [(part, _judged(part, options)) for part in parts if not part.left]
     return Document(
         command=_command(options),
-        machine=machine.headline(parts[0].result.machine),
+        machine="; ".join(dict.fromkeys(machine.headline(part.result.machine) for part in parts)),
         ours=parts[0].result.baseline,
         seed=options["seed"],
         half=options["half"],

@@ -395,7 +395,7 @@ def grid(**options: Any) -> int:
     "time_ms",
     type=Within(0.001, 1e9),
     metavar="MS",
-    help="Simulated time.  [default: 30, and 6 more for each thread of a CPU]",
+    help="Simulated time.  [default: 50, and 12 more for each thread of a CPU]",
 )
 @click.option(
     "--read",

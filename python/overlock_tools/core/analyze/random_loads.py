@@ -259,8 +259,9 @@ class Document:
     unjudged: list[int] = field(default_factory=list)  # too little was measured
 
     @property
-    def cpus(self) -> list[int]:
-        return list(by_cpus(self.loads))
+    def gap(self) -> str:
+        """What is kept as the gap of a thread."""
+        return "wait" if self.simulated else "gap"
 
     def to_json(self) -> str:
         body: dict[str, Any] = {"format": FORMAT, "version": VERSION, **asdict(self)}

@@ -13,22 +13,20 @@ from overlock_tools.core.render.tables import Column, drawn
 
 def show(document: Document, out: Console) -> None:
     for cpus, loads in random_loads.by_cpus(document.loads).items():
-        found = random_loads.summary(loads)
         worst = random_loads.worst(loads)
-        out.print(_table(f"{len(worst)} worst of {_loads(len(loads))} on {cpus} CPUs", worst), "")
+        first = "the worst first" if len(worst) == len(loads) else f"the {len(worst)} worst"
+        title = f"{_loads(len(loads))} on {cpus} CPUs, {first}"
+        out.print(_table(title, worst, document.gap), "")
         out.print("To repeat these:")
         for load in worst:
             for command in filter(None, (load.repeat, load.natively)):
                 out.print(f"  {command}", soft_wrap=True)
         out.print("")
-        for line in sentences(document.ours, cpus, found):
+        for line in sentences(document, cpus, random_loads.summary(loads)):
             out.print(line, soft_wrap=True)
-    if left := document.unjudged:
-        out.print(
-            f"Not judged: {_loads(len(left))} ({', '.join(map(str, left))}), of which too little "
-            "is measured.",
-            soft_wrap=True,
-        )
+        out.print("")
+    if left := len(document.unjudged):
+        out.print(f"Not judged: {_loads(left)}, of which too little is known yet.", soft_wrap=True)
 
 
 def line(load: Judged) -> str:
@@ -48,15 +46,15 @@ def _between(load: Judged) -> str:
     return f" ({factor(load.low)} – {factor(load.high)})"
 
 
-def _table(title: str, loads: Sequence[Judged]) -> Group:
+def _table(title: str, loads: Sequence[Judged], gap: str) -> Group:
     columns = [
         Column("load", [str(load.number) for load in loads]),
         Column("÷ best", [factor(load.ratio) for load in loads]),
         Column("range", [_between(load).strip(" ()") for load in loads], 3),
         Column("best other", [load.peer or "–" for load in loads]),
         Column("A/A", [_of(load.again) for load in loads], 2),
-        Column("gap", [duration(load.gap_ns) for load in loads], 4),
-        Column("its gap", [duration(load.peer_gap_ns) for load in loads], 5),
+        Column(gap, [duration(load.gap_ns) for load in loads], 4),
+        Column(f"its {gap}", [duration(load.peer_gap_ns) for load in loads], 5),
         Column("CPU ÷ mutex", [_of(load.cpu_beside_mutex) for load in loads], 6),
         Column("threads", [str(load.threads) for load in loads], 1),
     ]
@@ -67,7 +65,8 @@ def _of(ratio: float | None) -> str:
     return "" if ratio is None else factor(ratio)
 
 
-def sentences(ours: str, cpus: int, found: Summary) -> Iterator[str]:
+def sentences(document: Document, cpus: int, found: Summary) -> Iterator[str]:
+    ours = document.ours
     yield (
         f"On {cpus} CPUs, of {_loads(found.loads)}: {ours} has a median of {factor(found.median)} "
         f"and a geometric mean of {factor(found.geometric_mean)} of the best other lock's rate."
@@ -84,8 +83,9 @@ def sentences(ours: str, cpus: int, found: Summary) -> Iterator[str]:
         yield f"- Beside itself, {ours} reaches {AS_GOOD} in {found.again_as_good:.0%}."
     if found.gap_ns is not None:
         yield (
-            f"- Longest gap of a thread with the most threads ({_named(found.most_threads)}): "
-            f"{duration(found.gap_ns)}; of the best other lock {duration(found.peers_gap_ns)}."
+            f"- Longest {document.gap} of a thread with the most threads "
+            f"({_named(found.most_threads)}): {duration(found.gap_ns)}; of the best other lock "
+            f"{duration(found.peers_gap_ns)}."
         )
     if found.cpu_beside_mutex is not None:
         yield (

@@ -41,7 +41,7 @@ def figure(document: Document) -> Figure:
         document.machine,
         document.command,
     ]
-    title = f"{document.ours} beside the best other lock of each of the random loads"
+    title = f"{document.ours} ÷ the best other lock of each random load"
     key = ENTRY * len(groups)
     sheet = Sheet(HEIGHT + key, Frame(title, below))
     axes = sheet.axes(LEFT, WIDTH - LEFT - 0.15, BOTTOM, HEIGHT - BOTTOM - 0.1)
@@ -55,6 +55,7 @@ def figure(document: Document) -> Figure:
         )
     axes.axhline(1.0, color=INK, linewidth=0.8)
     axes.axhline(AS_GOOD, color=INK, linewidth=1, linestyle=(0, (1, 3)))
+    axes.set_xlim(0, 100)
     axes.set_xlabel("share of the loads (%)", color=INK)
     axes.set_ylabel("rate ÷ the best other lock's", color=INK)
     log_axis(axes.yaxis, drawn, factor)
