@@ -16,7 +16,7 @@ from overlock_tools.bench.campaign import Part
 from overlock_tools.bench.executor import Executor
 from overlock_tools.bench.subjects import Subjects
 from overlock_tools.core.analyze import random_loads
-from overlock_tools.core.analyze.random_loads import NATIVE, PEER, Document, Judged, Load
+from overlock_tools.core.analyze.random_loads import NATIVE, OURS, PEER, Document, Judged, Load
 from overlock_tools.core.model import defs, drawn_loads
 from overlock_tools.core.model.drawn_loads import DrawnLoad, Half
 from overlock_tools.core.model.results import Result
@@ -64,8 +64,8 @@ class Campaign:
 
     def judged(self, load: DrawnLoad, result: Result) -> Judged | None:
         made = load.at(result.cpus, self.asked["threads_at_most"])
-        repeat = drawn_loads.command(made, [self.ours, PEER], PEER)
-        about = Load(load.number, load.what, repeat, load.processes)
+        repeat = drawn_loads.command(made, [OURS, PEER], PEER)
+        about = Load(load.number, load.what, repeat, load.processes, files=self.asked.headers)
         return random_loads.judge(result, about, self.ours, self.again)
 
     def _show(self, load: DrawnLoad, result: Result, out: Console) -> None:

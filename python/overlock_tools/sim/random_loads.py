@@ -13,7 +13,7 @@ from rich.text import Text
 from overlock_tools.bench.conditions.base import deferred
 from overlock_tools.bench.random_loads import check_files, chosen, tell
 from overlock_tools.core.analyze import random_loads
-from overlock_tools.core.analyze.random_loads import PEER, Document, Judged, Load
+from overlock_tools.core.analyze.random_loads import OURS, PEER, Document, Judged, Load
 from overlock_tools.core.model import drawn_loads
 from overlock_tools.core.model.drawn_loads import DrawnLoad
 from overlock_tools.core.model.measures import Cell
@@ -226,13 +226,13 @@ def _judged(part: Part, options: Mapping[str, Any]) -> Judged | None:
     load, result = part.load, part.result
     ours = result.baseline
     made = load.at(result.cpus, options["threads_at_most"])
-    again = {**options, "only": str(load.number), "locks": (f"{ours},{PEER}",)}
+    again = {**options, "only": str(load.number), "locks": (f"{OURS},{PEER}",)}
     about = Load(
         load.number,
         load.what,
         _command({**again, "cpus": str(result.cpus)}),
         load.processes,
-        drawn_loads.command(made, [ours, PEER], PEER),
+        drawn_loads.command(made, [OURS, PEER], PEER),
     )
     return random_loads.judge(result, about, ours, None)
 

@@ -15,7 +15,7 @@ from overlock_tools.core.model.results import GivenUp, Result
 from overlock_tools.core.system.errors import Fail
 from tests.command import schema
 
-LOAD = Load(3, "short", "bench --locks rota,PEER --baseline PEER", processes=2)
+LOAD = Load(3, "short", "bench --locks OURS,PEER --baseline PEER", processes=2)
 
 
 def cell(variant: str, number: int, rate: float, cpu: float = 1.0) -> Cell:
@@ -102,6 +102,14 @@ def test_a_peer_that_is_wrong_does_not_count() -> None:
     found = random_loads.judge(result, LOAD, "rota", None)
     assert found
     assert found.peer == "tas"
+
+
+def test_a_lock_of_a_file_is_repeated_by_its_file() -> None:
+    load = replace(LOAD, files={"rota": Path("./rota.h"), "mcs": Path("/x/mcs.h")})
+    result = made({"rota": [9.0] * 4, "mcs@tau=0": [9.0] * 4})
+    found = random_loads.judge(result, load, "rota", None)
+    assert found
+    assert found.repeat == "bench --locks rota.h,/x/mcs.h@tau=0 --baseline /x/mcs.h@tau=0"
 
 
 def test_of_one_round_nothing_is_judged() -> None:

@@ -8,7 +8,7 @@ is what a verdict on one load cannot tell: that much is taken off the bar.
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -83,12 +83,13 @@ class Load:
 
     number: int
     what: str
-    repeat: str  # with PEER for the best other lock
+    repeat: str  # with OURS for the lock under test, PEER for the best other lock
     processes: int = 1
     natively: str = ""
+    files: Mapping[str, Path] = field(default_factory=dict)  # of locks that are files
 
 
-PEER = "PEER"
+OURS, PEER = "OURS", "PEER"
 
 
 def judge(result: Result, load: Load, ours: str, again: str | None) -> Judged | None:
@@ -111,7 +112,7 @@ def judge(result: Result, load: Load, ours: str, again: str | None) -> Judged | 
         cpus=result.cpus,
         threads=threads * load.processes,
         what=load.what,
-        repeat=_with(load.repeat, ours, peer),
+        repeat=_with(load, load.repeat, ours, peer),
         ratio=ratio.value,
         low=low,
         high=high,
@@ -119,7 +120,7 @@ def judge(result: Result, load: Load, ours: str, again: str | None) -> Judged | 
         again=_again(result, ours, again, threads),
         ours=ours,
         locks=locks,
-        natively=_with(load.natively, ours, peer),
+        natively=_with(load, load.natively, ours, peer),
         failure=failure,
     )
 
@@ -127,10 +128,15 @@ def judge(result: Result, load: Load, ours: str, again: str | None) -> Judged | 
 _NONE = stats.Ratio(0.0, None, None)
 
 
-def _with(command: str, ours: str, peer: str) -> str:
-    if peer:
-        return command.replace(PEER, peer)
-    return command.replace(f",{PEER}", "").replace(PEER, ours)
+def _with(load: Load, command: str, ours: str, peer: str) -> str:
+    if not peer:
+        command = command.replace(f",{PEER}", "").replace(PEER, OURS)
+    return command.replace(PEER, _typed(load, peer)).replace(OURS, _typed(load, ours))
+
+
+def _typed(load: Load, variant: str) -> str:
+    name, at, settings = variant.partition("@")
+    return f"{load.files[name]}{at}{settings}" if name in load.files else variant
 
 
 def _of(result: Result, variant: str, threads: int) -> OfLock:
