@@ -369,6 +369,7 @@ def command() -> None:
       overlock bench sections --locks ticket,tas_yield,peers --threads 1x,4x
       overlock bench mutexbench --as-in dice2019 --seconds 1
       overlock bench matrix -o results --budget 60
+      overlock bench random -o drawn --count 20 --json drawn.json
       overlock bench sweep tau --lock preemptable_ticket --threads 4x -o tau.png
       overlock bench --replay server.trace --locks ticket,tas_yield,peers
     """
