@@ -21,6 +21,7 @@ from overlock_tools.core.system import native
 from tests.command import Overlock
 from tests.conftest import TOP
 
+BELOW = [["bench", "sections"], ["bench", "random"], ["sim", "random"]]
 NAMES = sorted(module.name for module in pkgutil.iter_modules(commands.__path__))
 
 
@@ -33,7 +34,7 @@ def test_lists_every_command(overlock: Overlock) -> None:
     assert "Exit codes: 0 success" in done.stdout
 
 
-@pytest.mark.parametrize("command", [*([name] for name in NAMES), ["bench", "sections"]])
+@pytest.mark.parametrize("command", [*([name] for name in NAMES), *BELOW])
 def test_help_has_examples(overlock: Overlock, command: list[str]) -> None:
     done = overlock(*command, "--help")
     assert (done.returncode, done.stderr) == (0, "")
@@ -121,6 +122,10 @@ COMPLETED = [
     (("bench", "sections", "--locks", "pthread_m"), "pthread_mutex"),
     (("bench", "sections", "--baseline", "tick"), "ticket"),
     (("bench", "matrix", "--workloads", "sections,mutexb"), "sections,mutexbench"),
+    (("bench", "rand"), "random"),
+    (("bench", "random", "--half", "ju"), "judging"),
+    (("bench", "random", "--baseline", "rot"), "rota"),
+    (("bench", "random", "--locks", "tas,pthread_m"), "tas,pthread_mutex"),
     (("bench", "sweep", "ta"), "tau"),
     (("bench", "sweep", "tau", "--workload", "mutexb"), "mutexbench"),
     (("run", "--lock", "pthread_a"), "pthread_adaptive"),
@@ -133,6 +138,9 @@ COMPLETED = [
     (("sim", "coll"), "collapse"),
     (("sim", "val"), "validate"),
     (("sim", "validate", "--scheduler", "ee"), "eevdf"),
+    (("sim", "rand"), "random"),
+    (("sim", "random", "--machine", "xeon-1"), "xeon-16"),
+    (("sim", "random", "--locks", "tas,tick"), "tas,ticket"),
     (("guest", "boot", "--lock", "native_t"), "native_tas"),
     (("guest", "matrix", "--loads", "loop,hack"), "loop,hackbench"),
 ]

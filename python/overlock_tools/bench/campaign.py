@@ -48,6 +48,12 @@ class Part:
     job: Job
     file: Path
     overhead: float = 0.0  # seconds of each cell beside what every cell takes
+    name: str = ""  # if not the result's title
+    show: Show | None = None  # when it is done, if not the verdict
+
+    @property
+    def title(self) -> str:
+        return self.name or self.job.result.title
 
     @property
     def seconds(self) -> float:
@@ -308,7 +314,7 @@ def run_all(
     for i, part in enumerate(parts):
         if not part.job.to_do:
             continue
-        console.print(f"{i + 1} of {len(parts)}: {part.job.result.title}", style="bold")
+        console.print(f"{i + 1} of {len(parts)}: {part.title}", style="bold")
         part.job.result.warnings += warnings
         others = sum(other.seconds for other in parts[i + 1 :])
         try:
@@ -346,7 +352,7 @@ def keep(part: Part, console: Console) -> None:
     result = part.job.result
     conclude(result)
     files.write(part.file, result.to_json())
-    _show(result, console)
+    (part.show or _show)(result, console)
     console.print(f"written: {part.file}", highlight=False)
 
 

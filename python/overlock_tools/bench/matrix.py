@@ -74,7 +74,7 @@ def _parts(asked: Asked, known: Subjects, folder: Path) -> list[Part]:
         places = sum(len(plan.places) for _, plan in made)
         rounds, seconds = plans.fitting(places, 60 * asked["budget"])
         made = [(name, replace(plan, rounds=rounds, seconds=seconds)) for name, plan in made]
-    return [_part(plan, known, asked, folder / f"{name}.json") for name, plan in made]
+    return [part(plan, known, asked, folder / f"{name}.json") for name, plan in made]
 
 
 def _planned(asked: Asked, known: Subjects) -> Iterator[tuple[str, Plan]]:
@@ -91,7 +91,7 @@ def _planned(asked: Asked, known: Subjects) -> Iterator[tuple[str, Plan]]:
         yield load.name, bench.planned(known.workloads[load.workload], mine, known, THREADS)
 
 
-def _part(plan: Plan, known: Subjects, asked: Asked, file: Path) -> Part:
+def part(plan: Plan, known: Subjects, asked: Asked, file: Path) -> Part:
     """Begun, or as far as it had come."""
     plan = plan if asked["pilot"] is not None else replace(plan, pilot=True)
     if not file.exists():

@@ -101,7 +101,9 @@ class Job:
         self.result.collapsed = [
             GivenUp(cell.variant, cell.threads, why)
             for cell in self.result.cells
-            if cell.round == 1 and (why := self._collapsed(cell))
+            if cell.round == 1
+            and cell.variant not in self.plan.always
+            and (why := self._collapsed(cell))
         ]
         self.count()
 
@@ -118,7 +120,8 @@ class Job:
 
     def choose_field(self, most: int) -> None:
         """After the pilot round: of the baseline's rivals, the `most` with the best rates go on."""
-        others = [v for v in self.plan.variants if v != self.plan.baseline]
+        stay = (self.plan.baseline, *self.plan.always)
+        others = [v for v in self.plan.variants if v not in stay]
         last = sorted(others, key=self._pilot_rate, reverse=True)[most:]
         why = f"not among the {most} best"
         self.result.outside = [

@@ -10,6 +10,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from overlock_tools.core.model import defs
+from overlock_tools.core.model.drawn_loads import Half
+from overlock_tools.core.model.plan import MOST_THREADS
 from overlock_tools.core.system import files
 from overlock_tools.core.system.errors import Fail
 
@@ -92,13 +94,9 @@ def file(name: str, what: str, key: str = "json_file", metavar: str | None = Non
     return click.option(name, key, type=OUTPUT, metavar=metavar, help=what)
 
 
-def baseline(lock: str, complete: Any = LOCKS) -> Option:
+def baseline(lock: str, complete: Any = LOCKS, what: str = "Denominator of the ratios.") -> Option:
     return click.option(
-        "--baseline",
-        default=lock,
-        show_default=True,
-        shell_complete=complete,
-        help="Denominator of the ratios.",
+        "--baseline", default=lock, show_default=True, shell_complete=complete, help=what
     )
 
 
@@ -189,6 +187,44 @@ BUDGET = click.option(
     type=Within(0.01, 100_000),
     metavar="MINUTES",
     help="Time limit; rounds and seconds are chosen to fit.",
+)
+
+
+PLOT = click.option(
+    "--plot", type=OUTPUT, metavar="FILE", help="File for the sorted ratios: NAME.png or NAME.svg."
+)
+# Which random loads: core/model/drawn_loads.py.
+RANDOM_LOADS = together(
+    click.option(
+        "--count",
+        type=click.IntRange(1, 100_000),
+        default=200,
+        show_default=True,
+        help="Number of loads.",
+    ),
+    click.option(
+        "--half",
+        type=click.Choice([half.value for half in Half]),
+        default=Half.JUDGING.value,
+        show_default=True,
+        help="Odd loads, for judging; even ones, for tuning; or all.",
+    ),
+    click.option("--only", metavar="K,K", help="Only these loads, by their numbers."),
+    click.option(
+        "--seed",
+        type=click.IntRange(0, 2**31),
+        default=1,
+        show_default=True,
+        help="Seed of the loads.",
+    ),
+    click.option(
+        "--threads-at-most",
+        type=click.IntRange(1, MOST_THREADS),
+        default=MOST_THREADS,
+        show_default=True,
+        metavar="N",
+        help="Use fewer threads where a load has more.",
+    ),
 )
 
 

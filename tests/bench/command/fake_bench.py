@@ -4,8 +4,8 @@
 
 {"rates": {LOCK: turns per second}, "impossible": [LOCK], "log": FILE, "seconds": of a cell,
  "die_at": N, "hung": [LOCK], "undrained": [LOCK], "tunables": {NAME: value},
- "deaf": to SIGTERM, "stays": at the end of its input} - all but the first may be left out. Cells it
-is asked for go to the log.
+ "deaf": to SIGTERM, "stays": at the end of its input, "workloads": [NAME], "parameters": of each} -
+all but the first may be left out. Cells it is asked for go to the log.
 """
 
 import json
@@ -37,13 +37,15 @@ def facts(world: dict[str, Any]) -> dict[str, Any]:
     locks = [{"id": lock, "kind": "lock", "what": lock} for lock in world["rates"]]
     for lock in locks:
         lock["kind"] = "peer" if lock["id"].startswith("pthread") else "lock"
+    parameters = world.get("parameters", PARAMETERS)
     return {
         "type": "facts",
         "relax_ns": 40.0,
         "measure_ns": 20.0,
         "tunables": world.get("tunables", {}),
         "workloads": [
-            {"id": name, "what": f"{name}, made up", "parameters": PARAMETERS} for name in WORKLOADS
+            {"id": name, "what": f"{name}, made up", "parameters": parameters}
+            for name in world.get("workloads", WORKLOADS)
         ],
         "subjects": locks,
     }

@@ -57,7 +57,7 @@ def main() -> None:
     says = world["locks"].get(locks[0], {})
     if "signal" in says:
         os.kill(os.getpid(), says["signal"])
-    if "hang" in says:
+    if says.get("hang") is True or says.get("hang") == run["seed"]:
         signal.pause()
     if "stderr" in says:
         print(says["stderr"], file=sys.stderr)

@@ -98,12 +98,12 @@ def files_in(folder: Path) -> set[str]:
 def test_it_writes_only_where_it_is_told(fake: Fake) -> None:
     before = files_in(fake.folder)
     assert fake("trial.toml").returncode == 0
-    assert files_in(fake.folder) - before == {"log"}
+    assert files_in(fake.folder) - before == {"log", "log.told"}
     assert fake("trial.toml", "--cache", "kept").returncode == 0
-    assert {p.split("/")[0] for p in files_in(fake.folder) - before} == {"log", "kept"}
+    assert {p.split("/")[0] for p in files_in(fake.folder) - before} == {"log", "log.told", "kept"}
     assert fake("trial.toml", "-o", "a.json").returncode == 0
     places = {p.split("/")[0] for p in files_in(fake.folder) - before}
-    assert places == {"log", "kept", "a.json", "a.runs"}
+    assert places == {"log", "log.told", "kept", "a.json", "a.runs"}
 
 
 FAILS: dict[str, tuple[dict[str, Any], str]] = {

@@ -6,12 +6,14 @@ from typing import Any
 
 import click
 
-from overlock_tools.bench import bench, conditions, matrix, subjects, sweep
+from overlock_tools.bench import bench, conditions, matrix, random_loads, subjects, sweep
 from overlock_tools.cli.options import (
     BUDGET,
     IF_BUSY,
     KNOWLEDGE,
     OUTPUT,
+    PLOT,
+    RANDOM_LOADS,
     RESUME,
     TUNABLES,
     Within,
@@ -26,7 +28,7 @@ from overlock_tools.cli.options import (
     seed,
     together,
 )
-from overlock_tools.core.model import defs, loads, paper_settings, plan
+from overlock_tools.core.model import defs, loads, paper_settings, plan, stats
 from overlock_tools.core.model.workloads import Parameter, Workload
 from overlock_tools.core.system.errors import MISSING, Fail
 
@@ -58,6 +60,14 @@ AS_IN = click.option(
     + ", ".join(f"{paper} {paper_settings.CITED[paper]}" for paper in paper_settings.PAPERS)
     + ".",
 )
+FIELD = click.option(
+    "--field",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of contenders, beside the baseline, that are measured after round 1: those with "
+    "the best rates. [default: all]",
+)
+CPUS = click.option("--cpus", type=click.IntRange(1), help="Number of CPUs to use.")
 # Options of every measurement; paper_settings.py and plan.py have the defaults.
 COMMON = (
     click.option(
@@ -87,14 +97,8 @@ COMMON = (
         help="Skip cells that collapse in round 1 in later rounds. [default: --pilot for a matrix "
         "and with --turns]",
     ),
-    click.option(
-        "--field",
-        type=click.IntRange(1),
-        metavar="N",
-        help="Number of contenders, beside the baseline, that are measured after round 1: those "
-        "with the best rates. [default: all]",
-    ),
-    click.option("--cpus", type=click.IntRange(1), help="Number of CPUs to use."),
+    FIELD,
+    CPUS,
     click.option(
         "--counters", is_flag=True, help="Use the instrumented build: events instead of speed."
     ),
@@ -171,6 +175,49 @@ def matrix_command(**options: Any) -> int:
       overlock bench matrix -o judged --loads all --baseline rota --field 8
     """
     return matrix.run(bench.Asked(options, explicit()))
+
+
+RANDOM = (
+    click.option(
+        "--locks",
+        "--lock",
+        multiple=True,
+        metavar="LIST",
+        shell_complete=CONTENDERS,
+        help="Locks to judge by. [default: peers]",
+    ),
+    baseline("rota", CONTENDERS, "Lock to judge; it is measured twice, as a control."),
+    rounds(1000, stats.rounds_needed(), "Number of rounds: half choose the best lock, half judge."),
+    seconds(0.01, plan.SECONDS),
+    FIELD,
+    CPUS,
+    KNOWLEDGE,
+    IF_BUSY,
+)
+
+
+@click.command(name="random")
+@RANDOM_LOADS
+@together(*RANDOM)
+@folder("Folder for the results, one file per load.")
+@file("--json", "File for the verdict on all loads.")
+@PLOT
+def random_command(**options: Any) -> int:
+    """Measure a lock, and the others, under loads that are drawn.
+
+    Each load has its own lengths of sections, numbers of threads and locks. Odd loads are for
+    judging, even ones for tuning. The lock is judged against the best other lock of each load, and
+    is measured twice: how much it differs from itself is chance. Repeat the command to complete an
+    interrupted measurement.
+
+    \b
+    Examples:
+      overlock bench random -o drawn --count 20 --json drawn.json
+      overlock bench random -o drawn --count 200 --field 6 --plot drawn.svg
+      overlock bench random -o tried --half tuning --baseline ./mine.h
+      overlock bench random -o again --only 17,33 --rounds 22
+    """
+    return random_loads.run(bench.Asked(options, explicit()))
 
 
 SWEEP = (
@@ -263,7 +310,12 @@ def replay_command(trace: Path, **options: Any) -> int:
     return replaying.run(trace, bench.Asked(options | without, explicit()))
 
 
-OTHERS = {"matrix": matrix_command, "sweep": sweep_command, "replay": replay_command}
+OTHERS = {
+    "matrix": matrix_command,
+    "random": random_command,
+    "sweep": sweep_command,
+    "replay": replay_command,
+}
 
 
 class Workloads(click.Group):
@@ -317,6 +369,7 @@ def command() -> None:
       overlock bench sections --locks ticket,tas_yield,peers --threads 1x,4x
       overlock bench mutexbench --as-in dice2019 --seconds 1
       overlock bench matrix -o results --budget 60
+      overlock bench random -o drawn --count 20 --json drawn.json
       overlock bench sweep tau --lock preemptable_ticket --threads 4x -o tau.png
       overlock bench --replay server.trace --locks ticket,tas_yield,peers
     """

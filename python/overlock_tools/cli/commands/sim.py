@@ -7,7 +7,16 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from overlock_tools.cli.options import IF_BUSY, OUTPUT, Option, Within, completing
+from overlock_tools.cli.options import (
+    IF_BUSY,
+    OUTPUT,
+    PLOT,
+    RANDOM_LOADS,
+    Option,
+    Within,
+    baseline,
+    completing,
+)
 from overlock_tools.core.model import defs
 
 
@@ -50,6 +59,13 @@ def _schedulers() -> list[str]:
     return list(lists.load().hosts)
 
 
+def _machines() -> list[str]:
+    from overlock_tools.sim import machines
+
+    return list(machines.named())
+
+
+LOCKS = completing(lambda: [*defs.load().locks, "all"])
 JOBS = click.option(
     "--jobs", type=click.IntRange(1), help="Runs at a time on this machine.  [default: CPUs]"
 )
@@ -99,7 +115,7 @@ def _runs(what: str) -> Option:
     "--lock",
     multiple=True,
     metavar="LIST",
-    shell_complete=completing(lambda: [*defs.load().locks, "all"]),
+    shell_complete=LOCKS,
     help="Locks to compare (with tunables after @: preemptable_ticket@tau=0), or all.",
 )
 @click.option("--seeds", metavar="N|LIST", help="Number of seeds, or a list: 1,5,9.")
@@ -312,7 +328,7 @@ def papers(**options: Any) -> int:
     "--locks",
     multiple=True,
     metavar="LIST",
-    shell_complete=completing(lambda: [*defs.load().locks, "all"]),
+    shell_complete=LOCKS,
     help="Locks to compare.  [default: the scenario's, or all]",
 )
 @JOBS
@@ -335,3 +351,80 @@ def grid(**options: Any) -> int:
     from overlock_tools.sim import grid_campaign
 
     return grid_campaign.run(options)
+
+
+@command.command("random")
+@RANDOM_LOADS
+@click.option(
+    "--locks",
+    "--lock",
+    multiple=True,
+    metavar="LIST",
+    shell_complete=LOCKS,
+    help="Locks to judge by.  [default: all]",
+)
+@baseline("rota", LOCKS, "Lock to judge.")
+@click.option(
+    "--machine",
+    default="typical",
+    show_default=True,
+    metavar="NAME|FILE",
+    shell_complete=completing(_machines),
+    help="Machine: one that --list shows, or a file.",
+)
+@click.option(
+    "--cpus", default="16", show_default=True, metavar="N,N", help="Numbers of CPUs of it."
+)
+@click.option(
+    "--scheduler",
+    default="eevdf",
+    show_default=True,
+    metavar="NAME",
+    shell_complete=completing(_schedulers),
+    help="Scheduler that is simulated.",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(2, 1000),
+    default=2,
+    show_default=True,
+    help="Runs of each lock: half choose the best lock, half judge.",
+)
+@click.option(
+    "--time",
+    "time_ms",
+    type=Within(0.001, 1e9),
+    metavar="MS",
+    help="Simulated time.  [default: 50, and 12 more for each thread of a CPU]",
+)
+@click.option(
+    "--read",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="Simulate nothing: show earlier results, of `overlock bench random` too; repeatable.",
+)
+@_output("File for the verdict; finished runs are kept beside it.", "--json")
+@PLOT
+@JOBS
+@CLUSTER
+@LIMIT
+@CACHE
+@click.option("--quiet", is_flag=True, help="Do not show how many runs are done.")
+def random_command(**options: Any) -> int:
+    """Simulate a lock, and the others, under loads that are drawn.
+
+    The loads are those of `overlock bench random`, on machines that yours is not. How much a lock
+    differs from itself is told by its seeds. Ctrl-C keeps finished runs, and the same command goes
+    on.
+
+    \b
+    Examples:
+      overlock sim random --count 10 -o drawn.json
+      overlock sim random --cpus 16,64 --machine xeon-16 -o d.json --plot d.svg
+      overlock sim random --half tuning --locks tas_yield,pv_byte --only 4,8
+      overlock sim random --read here.json --read drawn.json --plot both.svg
+    """
+    from overlock_tools.sim import random_loads
+
+    return random_loads.run(options)

@@ -54,6 +54,7 @@ class Plan:
     latency: bool = True
     pilot: bool = False
     field: int | None = None  # so many of the baseline's rivals go on after round 1
+    always: tuple[str, ...] = ()  # go on after round 1, whatever they did
     as_in: str | None = None
     otherwise: str = ""  # than that paper: "0.3 s"
     statistic: str = "median"

@@ -70,7 +70,7 @@ def fitting(columns: list[Column], width: int = WIDTH) -> list[Column]:
     return kept
 
 
-def _drawn(title: str, columns: list[Column]) -> Group:
+def drawn(title: str, columns: list[Column]) -> Group:
     table = _plain()
     first, *others = fitting([column for column in columns if any(column.cells)])
     table.add_column(first.heading, no_wrap=True, overflow="ignore")
@@ -117,7 +117,7 @@ def detail(result: Result, threads: int, default: Callable[[str], str] | None = 
     title = (
         f"{quantities.count(threads)} on {result.cpus} CPUs ({over:g}×), {result.unit} per second"
     )
-    return _drawn(result.worded(title), columns)
+    return drawn(result.worded(title), columns)
 
 
 def _rate(result: Result, variant: str, threads: int) -> str:
@@ -147,7 +147,7 @@ def latency(result: Result, threads: int) -> Group | None:
         return None
     columns = [Column("lock", variants), *_measured(result, variants, threads, WAITS)]
     title = f"waiting to acquire, {quantities.count(threads)} on {result.cpus} CPUs"
-    return _drawn(result.worded(title), columns)
+    return drawn(result.worded(title), columns)
 
 
 def overall(result: Result) -> Group:
@@ -198,7 +198,7 @@ def judged(parts: Mapping[str, Result]) -> Group:
         Column("≤", [_end(j.bound.high) for *_, j in rows]),
         *(Column(by_name[name].heading, measured(name), i) for i, name in enumerate(SHOWN, 1)),
     ]
-    return _drawn(f"{ours} beside the best other lock; each bound holds at 95 %", columns)
+    return drawn(f"{ours} beside the best other lock; each bound holds at 95 %", columns)
 
 
 def _end(bound: float | None) -> str:
