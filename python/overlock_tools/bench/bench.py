@@ -101,7 +101,7 @@ def serving(asked: Asked) -> Iterator[tuple[Server, Subjects]]:
     for name in asked.names:
         if line := absent.get(name.partition("@")[0]):
             raise Fail(line, MISSING)
-    with subjects.loaded_headers(list(asked.headers.values()), counted) as loaded:
+    with subjects.loaded_headers(list(asked.headers.values()), counted, asked["cflags"]) as loaded:
         options = [*loaded, *peers.options(), *([f"--cpus={cpus}"] if cpus else [])]
         if replay := asked.options.get("replay"):
             options.append(f"--replay={replay}")
@@ -144,6 +144,7 @@ def planned(
         cell=conditions.cell_options(conditions.parsed(scenario)),
         scenario=scenario,
         headers=asked.headers,
+        cflags=asked["cflags"],
         cpus=asked["cpus"],
         counters=asked["counters"],
         latency=not asked["no_latency"],

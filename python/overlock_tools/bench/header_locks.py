@@ -5,6 +5,7 @@ A header is for the platform layer; ordinary locks of other files are only measu
 """
 
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -45,12 +46,12 @@ def lock_id(header: Path) -> str:
     return header.stem
 
 
-def compile_lock(header: Path, folder: Path, counted: bool = False) -> Path:
+def compile_lock(header: Path, folder: Path, counted: bool = False, flags: str = "") -> Path:
     """Compiles the header into `folder`; the .so exports ol_ops_<id>."""
     if wrapping.is_ordinary(str(header)):
         if counted:
             raise Fail(f"--counters: {header} has no counters; expected a lock of ours or a header")
-        return natively.compile_lock(header, folder)
+        return natively.compile_lock(header, folder, flags)
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if not compiler:
         raise Fail("a lock from a header needs a C compiler; install gcc", MISSING)
@@ -60,6 +61,7 @@ def compile_lock(header: Path, folder: Path, counted: bool = False) -> Path:
         f"-I{native.include()}",
         f"-I{unit.parent}",
         *(["-DOL_COUNTED"] if counted else []),
+        *shlex.split(flags),
     ]
     return _compile(header, folder, [compiler, *options], unit)
 

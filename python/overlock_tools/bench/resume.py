@@ -83,6 +83,7 @@ def _decided(result: Result) -> dict[str, Any]:
         "--counters": settings.get("counters"),
         "--cpus": settings.get("cpus"),
         "--as-in": settings.get("as_in"),
+        "--cflags": settings.get("cflags"),
     }
 
 

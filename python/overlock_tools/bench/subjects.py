@@ -136,13 +136,13 @@ def cell_of(answer: dict[str, Any], round_number: int, variant: str) -> Cell:
 
 
 @contextmanager
-def loaded_headers(headers: Sequence[Path], counted: bool) -> Iterator[list[str]]:
+def loaded_headers(headers: Sequence[Path], counted: bool, flags: str = "") -> Iterator[list[str]]:
     """Compiles headers for as long as the context lasts; gives the --lock-so options."""
     with tempfile.TemporaryDirectory(prefix="overlock-") as folder:
         found = []
         for number, header in enumerate(headers):
             place = Path(folder) / str(number)
             place.mkdir()
-            made = header_locks.compile_lock(header, place, counted)
+            made = header_locks.compile_lock(header, place, counted, flags)
             found.append(f"--lock-so={header_locks.lock_id(header)}={made}")
         yield found

@@ -52,6 +52,9 @@ class Folder(click.Path):
 
 
 OUTPUT, FOLDER = Output(), Folder()
+CFLAGS = click.option(
+    "--cflags", metavar="FLAGS", default="", help="Compiler options for a C, C++ or Rust file."
+)
 
 
 def together(*options: Option) -> Option:

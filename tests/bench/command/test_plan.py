@@ -393,6 +393,7 @@ def test_result_killed_before_it_was_called_complete_is_finished(world: World) -
         (("--no-latency",), "--no-latency off, not on"),
         (("--turns", "100"), "--turns none, not 100"),
         (("--background", "1:hogs"), "--background none, not 1:hogs"),
+        (("--cflags=-DX",), "--cflags none, not -DX"),
     ],
 )
 def test_other_options_are_refused(world: World, args: tuple[str, ...], what: str) -> None:
@@ -465,6 +466,12 @@ def test_command_has_the_knowledge_that_was_named(world: World) -> None:
     args = ("--rounds", "1", "--json", "r.json", "--knowledge", "usual,rusage")
     assert world.run("sections", *LOCKS, *args).returncode == 0
     assert "--knowledge usual,rusage" in world.read()["command"]
+
+
+def test_command_has_the_flags_that_were_given(world: World) -> None:
+    args = ("--rounds", "1", "--json", "r.json", "--cflags=-DX -I there")
+    assert world.run("sections", *LOCKS, *args).returncode == 0
+    assert "--cflags=-DX -I there" in shlex.split(world.read()["command"])
 
 
 def test_resuming_needs_a_file(world: World) -> None:

@@ -160,6 +160,10 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "results").mkdir()
     for name, lock in (("mine.c", "ticket.c"), ("mine.hpp", "spinlock.hpp")):
         shutil.copy(TOP / "tests/check/ordinary/locks" / lock, folder / name)
+    page = (TOP / "docs/peers.md").read_text()
+    (folder / "gate.c").write_text(page.partition("```c\n")[2].partition("```")[0])
+    (folder / "theirs").mkdir()
+    shutil.copy(HERE / "programs/gate.h", folder / "theirs")
     overlock(folder, "new", "mine")
     short = ("--threads", "1,2", "--rounds", "2", "--seconds", "0.01", "--no-pilot")
     overlock(folder, "bench", "sections", "--locks", "tas,ttas", *short, "--json", "results/a.json")

@@ -9,6 +9,7 @@ import click
 from overlock_tools.bench import bench, conditions, matrix, random_loads, subjects, sweep
 from overlock_tools.cli.options import (
     BUDGET,
+    CFLAGS,
     IF_BUSY,
     KNOWLEDGE,
     OUTPUT,
@@ -79,6 +80,7 @@ COMMON = (
         help="Locks (with tunables after @: preemptable_ticket@tau=0), files (./mine.h, "
         "./mine.c), peers, or all. [default: all]",
     ),
+    CFLAGS,
     THREADS,
     rounds(100000, None, f"Number of rounds. [default: {plan.ROUNDS}]"),
     seconds(

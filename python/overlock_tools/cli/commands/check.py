@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from overlock_tools.check.job import DPOR, SEARCHES
-from overlock_tools.cli.options import LOCKS, Within, completing, explicit, file
+from overlock_tools.cli.options import CFLAGS, LOCKS, Within, completing, explicit, file
 
 EMITTERS = ("genmc",)
 MOST_CLOCK = 100
@@ -82,9 +82,7 @@ def _listed(kind: str) -> Any:
     "broadcast, S and B without the lock; in count: d down, u up.",
 )
 @file("--source", "Folder with the source files that a C file names.", "source", "DIR")
-@click.option(
-    "--cflags", metavar="FLAGS", default="", help="Compiler options for a C, C++ or Rust file."
-)
+@CFLAGS
 @click.option(
     "--type",
     "type_name",

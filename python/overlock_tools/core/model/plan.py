@@ -49,6 +49,7 @@ class Plan:
     cell: dict[str, Any] = field(default_factory=dict)  # copies, phases, slice_us
     scenario: dict[str, Any] = field(default_factory=dict)  # as the options say it
     headers: dict[str, Path] = field(default_factory=dict)  # locks from outside the tree
+    cflags: str = ""  # with which those are compiled
     cpus: int | None = None
     counters: bool = False
     latency: bool = True
@@ -113,6 +114,7 @@ class Plan:
             "as_in": self.as_in,
             "otherwise": self.otherwise,
             "loaded": {name: _digest(header) for name, header in self.headers.items()},
+            **({"cflags": self.cflags} if self.cflags else {}),
             **({"trace": _digest(self.trace)} if self.trace else {}),
         }
 
@@ -133,6 +135,7 @@ class Plan:
         for name, value in self.scenario.items():
             words += [f"--{name}", value]
         words += ["--knowledge", self.knowledge] if self.knowledge else []
+        words += [f"--cflags={self.cflags}"] if self.cflags else []
         words += ["--pilot" if self.pilot else "--no-pilot"]
         words += ["--field", self.field] if self.field else []
         words += ["--counters"] if self.counters else []

@@ -236,6 +236,7 @@ class Settings(TypedDict, total=False):
     as_in: str | None
     otherwise: str
     loaded: dict[str, str]
+    cflags: str
     build: str
     plugins: dict[str, str]
 

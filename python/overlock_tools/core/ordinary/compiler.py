@@ -55,6 +55,9 @@ def first_error(said: str, file: Path) -> str:
     """With file and line, and what to do."""
     for path in dict.fromkeys((str(file.resolve()), str(file))):
         said = said.replace(path, file.name)
+    if hit := UNDEFINED.search(said):  # before collect2's own error
+        library = "or give its library: --cflags='-LFOLDER -lNAME'"
+        return f"{hit[1]} is not defined; include the file that defines it, {library}"
     hint = "correct it, or give the compiler's options with --cflags"
     if hit := ERROR.search(said):
         at = AT.search(said, hit.end())
@@ -63,8 +66,6 @@ def first_error(said: str, file: Path) -> str:
         if "No such file" in what:
             hint = "give its folder: --cflags=-IFOLDER"
         return f"{what}; {hint}"
-    if hit := UNDEFINED.search(said):
-        return f"{hit[1]} is not defined; include the file that defines it"
     lines = said.strip().splitlines()
     return f"{lines[0] if lines else 'the compiler printed nothing'}; {hint}"
 

@@ -2,6 +2,7 @@
 """An ordinary lock compiled for real threads, for overlock-bench."""
 
 import re
+import shlex
 from pathlib import Path
 
 from overlock_tools.core.ordinary import compiler, lock, wrapping
@@ -21,43 +22,46 @@ def lock_id(file: Path) -> str:
     return name if name[0].isalpha() else f"lock_{name}"
 
 
-def compile_lock(file: Path, folder: Path) -> Path:
+def compile_lock(file: Path, folder: Path, flags: str = "") -> Path:
     """A shared object that exports ol_ops_ID and ol_init_ID."""
     if BRINGS.search(wrapping.said(file)):
         raise Fail(f"{file} needs source files of others; only `overlock check --source` has them")
-    unit = _unit(file, folder)
+    unit = _unit(file, folder, flags)
     name = lock_id(file)
     made, ops, out = folder / f"{name}.o", folder / f"{name}_ops.o", folder / f"{name}.so"
     if unit.suffix == wrapping.RUST:
-        _compile_rust(file, unit, made)
+        _compile_rust(file, unit, made, flags)
     else:
-        _compile(file, unit, made)
+        _compile(file, unit, made, flags)
     gcc = compiler.found(compiler.GCC)
     about = [f"-I{native.include()}", f"-DOL_ID={name}", f'-DOL_NAME="{name}"']
     source = native.include() / "overlock/foreign/natively.c"
     compiler.run([gcc, *OPTIONS, *about, "-c", source, "-o", ops], file)
     linker = compiler.found(compiler.GPP) if compiler.of(unit) == compiler.GPP else gcc
     linked = ["-shared", "-Wl,-Bsymbolic", "-Wl,-z,defs", "-pthread"]
-    compiler.run([linker, *linked, ops, made, "-ldl", "-lm", "-o", out], file)
+    libraries = [] if unit.suffix == wrapping.RUST else shlex.split(flags)
+    compiler.run([linker, *linked, ops, made, *libraries, "-ldl", "-lm", "-o", out], file)
     return out
 
 
-def _unit(file: Path, folder: Path) -> Path:
+def _unit(file: Path, folder: Path, flags: str) -> Path:
     if wrapping.has_table(file):
         return file
-    found = wrapping.lock_of(file, choose=f"`{lock.WRAP} {file} --type {{}}` writes a table")
+    found = wrapping.lock_of(
+        file, flags=flags, choose=f"`{lock.WRAP} {file} --type {{}}` writes a table"
+    )
     return wrapping.made_for(file, found, folder)
 
 
-def _compile(file: Path, unit: Path, made: Path) -> None:
+def _compile(file: Path, unit: Path, made: Path, flags: str) -> None:
     language = compiler.of(unit)
     standard = [compiler.CPP_STANDARD] if language == compiler.GPP else []
     includes = [f"-I{native.include()}", f"-I{file.parent}"]
-    command = [compiler.found(language), *standard, *OPTIONS, *includes]
+    command = [compiler.found(language), *standard, *OPTIONS, *includes, *shlex.split(flags)]
     compiler.run([*command, "-c", unit, "-o", made], file)
 
 
-def _compile_rust(file: Path, unit: Path, made: Path) -> None:
+def _compile_rust(file: Path, unit: Path, made: Path, flags: str) -> None:
     told = {"OVERLOCK_INCLUDE": str(native.include()), "OVERLOCK_BROUGHT": str(made.parent)}
-    command = [compiler.found(compiler.RUSTC), *RUST, "-Crelocation-model=pic"]
+    command = [compiler.found(compiler.RUSTC), *RUST, "-Crelocation-model=pic", *shlex.split(flags)]
     compiler.run([*command, f"--emit=link={made}", unit], file, told)
