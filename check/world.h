@@ -243,7 +243,9 @@ public:
     void yield_until(Ticks t, Place place) override;
     void park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until, Place place) override;
     void kick(const uint32_t *word, uint32_t key, int n, Place place) override;
-    uint32_t **competes() override { return &here_->competes; }
+    uint32_t **competes() override {
+        return here_ ? &here_->competes : nullptr; // after all contexts nobody is here
+    }
     Ticks now(Place place) override;
     Ticks after(uint64_t n, Ticks d, Place place) override;
     Ticks later(Ticks t, uint64_t n, Ticks d, Place place) override;

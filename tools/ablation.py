@@ -80,8 +80,8 @@ CUTS = (
         "pauses between looks",
         (
             (
-                "if (releases > 1 && !ol_passed(",
-                "if (0 && !ol_passed(",
+                "if (me->lost > 1) {",
+                "if (0) {",
             ),
         ),
     ),

@@ -18,18 +18,20 @@
  * only. While the lock is not released they look less and less often; a sleeper that then gets the lock wakes
  * the next one when it releases it. All state but the word is a hint in slots that locks share.
  *
- *   31       26 25                       4  3  2  1  0
- *  +-----------+--------------------------+--+--+--+--+
- *  | releases  |         sleepers         |W |L |C |H |
- *  +-----------+--------------------------+--+--+--+--+
+ *   31                19 18 17 16 15                 1  0
+ *  +--------------------+--+--+--+--------------------+--+
+ *  |      sleepers      |W |L |C |      releases      |H |
+ *  +--------------------+--+--+--+--------------------+--+
  *
  *  H: held; C: claimed, only the claimant may take it; L: one is to leave; W: a release is to wake one
  *
- *  L is set, and W cleared, by the holder in its release, which is its last access.
+ *  L is set, and W cleared, by the holder before its release, which is its last access. The release is a store to the
+ *  lower half, which nobody else writes while the lock is held. An atomic operation would wait until all that the
+ *  section wrote has left the store buffer; with many locks that is a cache miss each time. The price: a waiter that sets
+ *  C or W after the holder looked is not woken by that release. So who has just claimed the lock polls before it sleeps.
  *
- *  Pairing: [A] acquires from [R], the previous holder's release. [S] is a read-modify-write of the word
- *  that [R] changes: either it finds the lock free, or [R] returns what the sleeper set before. All else is
- *  relaxed: a hint read too early or too late costs time, as a lost wake-up does.
+ *  Pairing: [A] acquires from [R], the previous holder's release. All else is relaxed: a hint read too early or too
+ *  late costs time, as a lost wake-up does.
  */
 #include <overlock/port.h>
 
@@ -39,14 +41,14 @@ typedef struct OL_CAPABILITY ol_rota {
 
 #define OL_ROTA_INIT		{ 0 }
 #define OL_ROTA_HELD		1u
-#define OL_ROTA_CLAIMED		2u
-#define OL_ROTA_LEAVES		4u
-#define OL_ROTA_WAKE		8u
-#define OL_ROTA_SLEEPER		16u
-#define OL_ROTA_SLEEPERS	0x03fffff0u
-#define OL_ROTA_RELEASE		0x04000000u
-#define OL_ROTA_RELEASES	63u
+#define OL_ROTA_RELEASE		2u
+#define OL_ROTA_RELEASES	0x7fffu
 #define OL_ROTA_COUNTED		(OL_ROTA_RELEASES * OL_ROTA_RELEASE)
+#define OL_ROTA_CLAIMED		0x10000u
+#define OL_ROTA_LEAVES		0x20000u
+#define OL_ROTA_WAKE		0x40000u
+#define OL_ROTA_SLEEPER		0x80000u
+#define OL_ROTA_SLEEPERS	0xfff80000u /* if there are more, they are not seen, and claim the lock in time */
 
 static inline bool ol_rota_is_locked(const ol_rota_t *l)
 {
@@ -72,7 +74,7 @@ static inline bool ol_rota_trylock(ol_rota_t *l)
 
 static inline uint32_t ol_rota_releases(uint32_t w)
 {
-	return w >> 26;
+	return w / OL_ROTA_RELEASE & OL_ROTA_RELEASES;
 }
 
 /* Waking. */
@@ -124,7 +126,8 @@ struct ol_rota_waiter {
 	uint32_t claim; /* OL_ROTA_CLAIMED once we claim the lock */
 	uint32_t slept; /* OL_ROTA_SLEEPER once we are one of the sleepers */
 	uint32_t then;	/* releases at `since` */
-	uint32_t seen;	/* what our looks found of releases, ored: their number wraps */
+	uint32_t seen;	/* releases since then, at the last look */
+	uint32_t lost;	/* looks that found the lock released and taken again */
 	uint32_t looks; /* in vain, one after another: the lock was held all the time */
 	bool woken, called;
 	ol_ticks_t since, tired, turn, fair;
@@ -135,7 +138,7 @@ static inline void ol_rota_start(const ol_rota_t *l, struct ol_rota_waiter *me)
 	me->since = ol_now();
 	me->tired = ol_later(me->since, 1, ol_tune(prompt));
 	me->then = ol_rota_releases(ol_load_relaxed(&l->word));
-	me->seen = 0;
+	me->seen = me->lost = 0;
 }
 
 static inline uint32_t ol_rota_releases_since(uint32_t w, const struct ol_rota_waiter *me)
@@ -157,19 +160,30 @@ static inline bool ol_rota_try(ol_rota_t *l, const struct ol_rota_waiter *me, ui
 	return ol_cas_acquire(&l->word, w, taken); /* [A] */
 }
 
-/* Polls, rarely while the lock changes hands quickly: each look takes the line from who uses it. */
+#define OL_ROTA_LOST	5u /* pauses of at most twice `pace` */
+
+static inline void ol_rota_pause(ol_ticks_t until)
+{
+	do {
+		ol_relax_until(until);
+	} while (!ol_passed(until));
+}
+
+/* Each look takes the line from who uses it: the more looks found that others were first, the rarer they are. */
 static inline void ol_rota_poll(uint32_t w, struct ol_rota_waiter *me, ol_ticks_t until)
 {
 	uint32_t releases = ol_rota_releases_since(w, me);
-	ol_ticks_t again = ol_earlier(ol_after(1, ol_tune(pace)), until);
 
-	me->seen |= releases;
-	if (releases > 1 && !ol_passed(ol_later(me->since, releases, ol_tune(pace))))
-		do {
-			ol_relax_until(again);
-		} while (!ol_passed(again));
-	else
-		ol_relax_until(until);
+	if (releases != me->seen) {
+		me->seen = releases;
+		me->lost += me->lost < OL_ROTA_LOST;
+		if (me->lost > 1) {
+			ol_rota_pause(
+				ol_earlier(ol_after(1u << me->lost, ol_tune(pace) / 16), until));
+			return;
+		}
+	}
+	ol_relax_until(until);
 }
 
 /* When a sleeper that sees `w` looks again: its holder may sleep, too, and wakes one when it releases. */
@@ -212,7 +226,7 @@ static inline void ol_rota_park(ol_rota_t *l, struct ol_rota_waiter *me, uint32_
 	ol_ticks_t again = me->claim ? ol_rota_next_look(me, ol_load_relaxed(&l->word)) : me->turn;
 
 	if (!(asks & OL_ROTA_LEAVES) &&
-	    ol_rota_is_free(ol_or_relaxed(&l->word, asks & OL_ROTA_WAKE), me)) /* [S] */
+	    ol_rota_is_free(ol_or_relaxed(&l->word, asks & OL_ROTA_WAKE), me))
 		return;
 	ol_count(OL_PARK);
 	ol_park(ol_rota_wakes(l), seen, me->claim ? OL_ROTA_CLAIMANT : ol_rota_key_here(),
@@ -231,6 +245,8 @@ static OL_COLD void ol_rota_sleep(ol_rota_t *l, struct ol_rota_waiter *me, uint3
 		if (!me->claim && ol_passed(me->turn)) {
 			ol_rota_claim(l, me);
 			asks = 0;
+			if (me->claim) /* a release that has begun does not wake us */
+				break;
 		}
 		ol_rota_park(l, me, asks, until);
 		if (me->woken ||
@@ -250,7 +266,7 @@ static OL_COLD void ol_rota_sleep(ol_rota_t *l, struct ol_rota_waiter *me, uint3
 static inline void ol_rota_tire(ol_rota_t *l, struct ol_rota_waiter *me, uint32_t w,
 				ol_ticks_t until)
 {
-	uint32_t releases = ol_rota_releases_since(w, me) | me->seen;
+	uint32_t releases = ol_rota_releases_since(w, me);
 
 	if (!me->woken || (w & OL_ROTA_CLAIMED) || !releases) {
 		ol_rota_sleep(l, me, releases <= 1 ? OL_ROTA_WAKE : 0, until);
@@ -313,40 +329,45 @@ static inline void ol_rota_lock(ol_rota_t *l)
 
 /* Releasing. */
 
-/* Whom to wake is told by the word as it was: a waiter may have claimed or called since it was read. */
-static inline void ol_rota_released(const ol_rota_t *l, uint32_t w)
+/* Whom a waiter has asked us to wake, or whose turn it is. */
+static inline struct ol_rota_turn ol_rota_asked(const ol_rota_t *l, uint32_t w)
 {
-	if (w & OL_ROTA_CLAIMED)
-		ol_rota_wake(l, OL_ROTA_CLAIMANT, 0);
-	else if (w & OL_ROTA_WAKE)
-		ol_rota_wake(l, OL_ROTA_IN_LINE, OL_ROTA_CALLED);
+	struct ol_rota_turn turn = { 0, w & OL_ROTA_CLAIMED ? OL_ROTA_CLAIMANT : OL_ROTA_IN_LINE,
+				     0 };
+
+	if (w & (OL_ROTA_CLAIMED | OL_ROTA_WAKE))
+		turn.called = w & OL_ROTA_CLAIMED ? 0 : OL_ROTA_CALLED;
+	else
+		turn = ol_rota_whose_turn(l, w);
+	return turn;
+}
+
+static inline void ol_rota_release(ol_rota_t *l, uint32_t w)
+{
+	ol_store_lo_release(&l->word, (uint16_t)(w + OL_ROTA_HELD)); /* [R] */
 }
 
 static OL_COLD void ol_rota_unlock_slow(ol_rota_t *l, uint32_t w)
 {
-	struct ol_rota_turn turn = { 0, 0 };
+	struct ol_rota_turn turn = ol_rota_asked(l, w);
 
 	ol_compete(ol_rota_wakes(l));
-	if (!(w & (OL_ROTA_CLAIMED | OL_ROTA_WAKE)))
-		turn = ol_rota_whose_turn(l, w);
-	w = ol_add_release(&l->word, OL_ROTA_RELEASE - OL_ROTA_HELD - (w & OL_ROTA_WAKE) +
-					     (turn.leaves & ~w)); /* [R] */
+	if (w & OL_ROTA_WAKE)
+		ol_and_relaxed(&l->word, ~OL_ROTA_WAKE);
+	else if (turn.leaves & ~w)
+		ol_or_relaxed(&l->word, OL_ROTA_LEAVES);
+	ol_rota_release(l, w);
 	if (turn.wakes)
-		ol_rota_wake(l, turn.wakes, 0);
-	else
-		ol_rota_released(l, w);
+		ol_rota_wake(l, turn.wakes, turn.called);
 }
 
 static inline void ol_rota_unlock(ol_rota_t *l)
 {
 	uint32_t w = ol_load_relaxed(&l->word);
 
-	if (OL_UNLIKELY(w & (OL_ROTA_SLEEPERS | OL_ROTA_CLAIMED | OL_ROTA_WAKE))) {
+	if (OL_UNLIKELY(w & (OL_ROTA_SLEEPERS | OL_ROTA_CLAIMED | OL_ROTA_WAKE)))
 		ol_rota_unlock_slow(l, w);
-		return;
-	}
-	w = ol_add_release(&l->word, OL_ROTA_RELEASE - OL_ROTA_HELD); /* [R] */
-	if (OL_UNLIKELY(w & (OL_ROTA_CLAIMED | OL_ROTA_WAKE)))
-		ol_rota_released(l, w);
+	else
+		ol_rota_release(l, w);
 }
 #endif

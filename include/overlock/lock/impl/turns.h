@@ -41,6 +41,7 @@
 
 #define OL_ROTA_EXCESS	1u
 #define OL_ROTA_THEN	2u
+#define OL_ROTA_THENS	63u
 #define OL_ROTA_ID	128u
 
 static inline uint64_t *ol_rota_turn_slot(const ol_rota_t *l)
@@ -121,7 +122,7 @@ static inline bool ol_rota_watch(const ol_rota_t *l, ol_ticks_t until)
 
 static inline uint32_t ol_rota_leaver_of(uint32_t releases, uint32_t excess)
 {
-	return (uint32_t)ol_self() * OL_ROTA_ID | (releases & OL_ROTA_RELEASES) * OL_ROTA_THEN |
+	return (uint32_t)ol_self() * OL_ROTA_ID | (releases & OL_ROTA_THENS) * OL_ROTA_THEN |
 	       excess;
 }
 
@@ -153,7 +154,7 @@ static OL_COLD bool ol_rota_leaves(ol_rota_t *l, uint32_t w)
 	if (leaver && leaver / OL_ROTA_ID != ol_self())
 		return false;
 	if (leaver && !(w & (OL_ROTA_HELD | OL_ROTA_CLAIMED)) &&
-	    releases == (leaver / OL_ROTA_THEN & OL_ROTA_RELEASES)) {
+	    (releases & OL_ROTA_THENS) == (leaver / OL_ROTA_THEN & OL_ROTA_THENS)) {
 		ol_store_relaxed(ol_rota_leaver(l),
 				 ol_rota_leaver_of(releases + 1, leaver & OL_ROTA_EXCESS));
 		return false;
@@ -172,9 +173,9 @@ static inline uint32_t ol_rota_choose(const ol_rota_t *l, uint32_t w, uint32_t e
 	return OL_ROTA_LEAVES;
 }
 
-/* What a release does besides: LEAVES or 0; the key of one to be woken, or 0. */
+/* What a release does besides: LEAVES or 0; the key of one to be woken, or 0; CALLED or 0. */
 struct ol_rota_turn {
-	uint32_t leaves, wakes;
+	uint32_t leaves, wakes, called;
 };
 
 /* In our release, when the turn is due. */
@@ -184,7 +185,7 @@ static inline struct ol_rota_turn ol_rota_next_turn(const ol_rota_t *l, uint32_t
 	bool met_nobody = leaver && leaver / OL_ROTA_ID == ol_self(), probes = due & OL_ROTA_PROBES,
 	     tries = due & OL_ROTA_TRIES, alone = due & OL_ROTA_ALONE;
 	ol_ticks_t busy = due & OL_ROTA_BUSIEST;
-	struct ol_rota_turn turn = { 0, 0 };
+	struct ol_rota_turn turn = { 0, 0, 0 };
 
 	if (busy && (alone || (tries && met_nobody))) { /* one is enough, and the next one's turn */
 		ol_rota_set_turn(l, due, ol_tune(lease), busy | OL_ROTA_ALONE);
@@ -210,7 +211,7 @@ static inline struct ol_rota_turn ol_rota_next_turn(const ol_rota_t *l, uint32_t
 static inline struct ol_rota_turn ol_rota_whose_turn(const ol_rota_t *l, uint32_t w)
 {
 	ol_ticks_t now = ol_now(), due = ol_load_relaxed(ol_rota_turn_slot(l));
-	struct ol_rota_turn turn = { 0, 0 };
+	struct ol_rota_turn turn = { 0, 0, 0 };
 
 	if (ol_rota_was_preempted(now))
 		turn.leaves = ol_rota_choose(l, w, OL_ROTA_EXCESS);
