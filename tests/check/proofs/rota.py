@@ -38,7 +38,7 @@ def fresh(s: State, c: Expr) -> Expr:
 
 
 def released(s: State, c: Expr) -> State:
-    """It stores to the lower half what follows from what it saw there; the upper half stays as it is."""
+    """It stores what follows from what it saw to the lower half; the upper half stays."""
     low = z3.Extract(15, 0, s.seen(c) + HELD)
     after = z3.Concat(z3.Extract(31, 16, s.word), low)
     count = z3.LShR(after & LOW, 1) == (z3.LShR(s.word & LOW, 1) + 1 & 0x7FFF)
