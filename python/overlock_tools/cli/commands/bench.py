@@ -188,6 +188,7 @@ RANDOM = (
         shell_complete=CONTENDERS,
         help="Locks to judge by. [default: peers]",
     ),
+    CFLAGS,
     baseline("rota", CONTENDERS, "Lock to judge; it is measured twice, as a control."),
     rounds(1000, stats.rounds_needed(), "Number of rounds: half choose the best lock, half judge."),
     seconds(0.01, plan.SECONDS),
