@@ -97,6 +97,12 @@ def file(name: str, what: str, key: str = "json_file", metavar: str | None = Non
     return click.option(name, key, type=OUTPUT, metavar=metavar, help=what)
 
 
+def locks(what: str, complete: Any = LOCKS) -> Option:
+    return click.option(
+        *("--locks", "--lock"), multiple=True, metavar="LIST", shell_complete=complete, help=what
+    )
+
+
 def baseline(lock: str, complete: Any = LOCKS, what: str = "Denominator of the ratios.") -> Option:
     return click.option(
         "--baseline", default=lock, show_default=True, shell_complete=complete, help=what

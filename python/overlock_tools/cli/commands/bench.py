@@ -23,6 +23,7 @@ from overlock_tools.cli.options import (
     explicit,
     file,
     folder,
+    locks,
     parameters,
     rounds,
     seconds,
@@ -71,14 +72,10 @@ FIELD = click.option(
 CPUS = click.option("--cpus", type=click.IntRange(1), help="Number of CPUs to use.")
 # Options of every measurement; paper_settings.py and plan.py have the defaults.
 COMMON = (
-    click.option(
-        "--locks",
-        "--lock",
-        multiple=True,
-        metavar="LIST",
-        shell_complete=CONTENDERS,
-        help="Locks (with tunables after @: preemptable_ticket@tau=0), files (./mine.h, "
+    locks(
+        "Locks (with tunables after @: preemptable_ticket@tau=0), files (./mine.h, "
         "./mine.c), peers, or all. [default: all]",
+        CONTENDERS,
     ),
     CFLAGS,
     THREADS,
@@ -180,14 +177,7 @@ def matrix_command(**options: Any) -> int:
 
 
 RANDOM = (
-    click.option(
-        "--locks",
-        "--lock",
-        multiple=True,
-        metavar="LIST",
-        shell_complete=CONTENDERS,
-        help="Locks to judge by. [default: peers]",
-    ),
+    locks("Locks to judge by. [default: peers]", CONTENDERS),
     CFLAGS,
     baseline("rota", CONTENDERS, "Lock to judge; it is measured twice, as a control."),
     rounds(1000, stats.rounds_needed(), "Number of rounds: half choose the best lock, half judge."),

@@ -16,6 +16,7 @@ from overlock_tools.cli.options import (
     Within,
     baseline,
     completing,
+    locks,
 )
 from overlock_tools.core.model import defs
 
@@ -110,14 +111,7 @@ def _runs(what: str) -> Option:
     help="Change a parameter, such as machine.cpus=4 or guest.NAME.contexts=8; a list for "
     "sweep.PATH sweeps it; repeatable.",
 )
-@click.option(
-    "--locks",
-    "--lock",
-    multiple=True,
-    metavar="LIST",
-    shell_complete=LOCKS,
-    help="Locks to compare (with tunables after @: preemptable_ticket@tau=0), or all.",
-)
+@locks("Locks to compare (with tunables after @: preemptable_ticket@tau=0), or all.", LOCKS)
 @click.option("--seeds", metavar="N|LIST", help="Number of seeds, or a list: 1,5,9.")
 @click.option("--time", "time_ms", type=Within(0.001, 1e9), metavar="MS", help="Simulated time.")
 @JOBS
@@ -324,13 +318,7 @@ def papers(**options: Any) -> int:
     shell_complete=completing(lambda: list(defs.load().locks)),
     help="Draw how far this lock is behind the best, instead of the best.",
 )
-@click.option(
-    "--locks",
-    multiple=True,
-    metavar="LIST",
-    shell_complete=LOCKS,
-    help="Locks to compare.  [default: the scenario's, or all]",
-)
+@locks("Locks to compare.  [default: the scenario's, or all]", LOCKS)
 @JOBS
 @CLUSTER
 @LIMIT
@@ -355,14 +343,7 @@ def grid(**options: Any) -> int:
 
 @command.command("random")
 @RANDOM_LOADS
-@click.option(
-    "--locks",
-    "--lock",
-    multiple=True,
-    metavar="LIST",
-    shell_complete=LOCKS,
-    help="Locks to judge by.  [default: all]",
-)
+@locks("Locks to judge by.  [default: all]", LOCKS)
 @baseline("rota", LOCKS, "Lock to judge.")
 @click.option(
     "--machine",
