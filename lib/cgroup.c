@@ -205,9 +205,12 @@ static bool number_in(struct ol_cgroup *g, const char *name, unsigned n, uint64_
 	snprintf(g->line, sizeof(g->line), "%s/%s", g->folder, name);
 	if (!ol_cgroup_read(g->line, text))
 		return false;
-	for (; n; n--)
-		if (!(at = strchr(at, ' ')) || !*++at)
+	for (; n; n--) {
+		at = strchr(at, ' ');
+		if (!at)
 			return false;
+		at++;
+	}
 	return ol_cgroup_number(at, value);
 }
 

@@ -27,19 +27,19 @@ const bool ol_loop_is_patched[] = {
 static void *more(void *all, size_t *n, size_t *room, size_t size)
 {
 	void **array = all;
-	char *grown = *array;
+	char *element;
 
 	if (*n == *room) {
-		*room = *room ? 2 * *room : 64;
-		grown = realloc(grown, *room * size);
-		if (!grown) {
-			*room = *n;
+		size_t larger = *room ? 2 * *room : 64;
+		void *grown = realloc(*array, larger * size);
+
+		if (!grown)
 			return 0;
-		}
 		*array = grown;
+		*room = larger;
 	}
-	memset(grown + *n * size, 0, size);
-	return grown + (*n)++ * size;
+	element = (char *)*array + (*n)++ * size;
+	return memset(element, 0, size);
 }
 #define MORE(array) ((__typeof__((array).all))more(&(array).all, &(array).n, &(array).room, sizeof(*(array).all)))
 

@@ -142,7 +142,7 @@ const char *ol_image_open(struct ol_image *image, int fd)
 	if (fstat(fd, &about) || !S_ISREG(about.st_mode))
 		return "it is no regular file";
 	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
-	    memcmp(head.e_ident, ELFMAG, SELFMAG) || head.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64 ||
 	    head.e_machine != EM_X86_64 || head.e_phentsize != sizeof(ElfW(Phdr)))
 		return "it is no program or library for x86-64";
 	size = sizeof(ElfW(Phdr)) * head.e_phnum;
@@ -195,7 +195,7 @@ static uint64_t described_end(const struct ol_image *image, uint64_t begin, uint
 
 bool ol_image_function(const struct ol_image *image, uint32_t n, struct ol_function *function)
 {
-	uint64_t description, next, nothing, end = ol_image_code_end(image, 0), described;
+	uint64_t description, next, nothing, end, described;
 
 	if (!entry(image, n, &function->begin, &description))
 		return false;

@@ -243,11 +243,19 @@ static int by_address(const void *a, const void *b)
 
 int main(int argc, char **argv)
 {
-	uint64_t *places = calloc((size_t)argc, sizeof(*places));
+	static uint64_t *places;
 	size_t n_places = 0;
 	const char *why = ol_decode_start();
 	bool fine = true;
 	int k = 1;
+
+	places = calloc((size_t)argc, sizeof(*places));
+	if (!places)
+		why = "no memory";
+	if (why) {
+		fprintf(stderr, "overlock-loops: %s\n", why);
+		return 2;
+	}
 
 	for (; k + 1 < argc && !strcmp(argv[k], "--at"); k += 2) {
 		char *end;
@@ -261,10 +269,6 @@ int main(int argc, char **argv)
 	}
 	if (k == argc || argv[k][0] == '-') {
 		fprintf(stderr, "usage: overlock-loops [--at ADDRESS]... FILE...\n");
-		return 2;
-	}
-	if (why) {
-		fprintf(stderr, "overlock-loops: %s\n", why);
 		return 2;
 	}
 	qsort(places, n_places, sizeof(*places), by_address);

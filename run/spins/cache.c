@@ -67,8 +67,8 @@ static bool read_jump(FILE *file, struct ol_jump *jump)
 	return true;
 }
 
-/* A line of a loop, and those of its jumps; `why` stays. */
-static bool read_loop(FILE *file, struct ol_loop *loop, struct ol_jump **jumps, char **why)
+/* A line of a loop, and those of its jumps, which a file of that length has room for; `why` stays. */
+static bool read_loop(FILE *file, unsigned length, struct ol_loop *loop, struct ol_jump **jumps, char **why)
 {
 	unsigned kind, counter, bound;
 
@@ -77,12 +77,13 @@ static bool read_loop(FILE *file, struct ol_loop *loop, struct ol_jump **jumps, 
 	if (fscanf(file, "loop %" SCNx64 " %" SCNx64 " %u %u %u %" SCNd64 " %u:%m[^\n]\n",
 		   &loop->begin, &loop->end, &kind, &counter, &bound, &loop->bound_is,
 		   &loop->n_jumps, why) != 8 ||
-	    kind >= OL_LOOP_KINDS)
+	    kind >= OL_LOOP_KINDS || loop->n_jumps >= length)
 		return false;
 	loop->kind = kind;
 	loop->counter = (uint8_t)counter;
 	loop->bound = (uint8_t)bound;
 	loop->refused = strcmp(*why, "-") ? *why : 0;
+	/* NOLINTNEXTLINE(clang-analyzer-optin.taint.TaintedAlloc): bounded by the length, above. */
 	*jumps = calloc(loop->n_jumps + 1, sizeof(**jumps));
 	for (unsigned k = 0; *jumps && k < loop->n_jumps; k++)
 		if (!read_jump(file, &(*jumps)[k]))
@@ -91,30 +92,31 @@ static bool read_loop(FILE *file, struct ol_loop *loop, struct ol_jump **jumps, 
 	return *jumps;
 }
 
-/* To its end before anything is told: it may have been cut. */
-static bool is_whole(FILE *file)
+/* Its length if it has its end, which is asked before anything is told; 0: it was cut, or is too long. */
+static unsigned whole_length(FILE *file)
 {
 	char line[sizeof(LAST_LINE)] = "";
+	long length;
 
 	if (fseek(file, -(long)strlen(LAST_LINE), SEEK_END) || !fgets(line, sizeof(line), file) ||
 	    strcmp(line, LAST_LINE) != 0)
-		return false;
-	rewind(file);
-	return true;
+		return 0;
+	length = ftell(file);
+	return length <= INT_MAX && !fseek(file, 0, SEEK_SET) ? (unsigned)length : 0;
 }
 
 bool ol_spins_kept(const char *id, ol_loop_found *found, void *context)
 {
 	char path[PATH_MAX], first[sizeof(FIRST_LINE)];
 	FILE *file = *id && path_of(path, sizeof(path), id, "") ? open_ours(path) : 0;
-	bool is_kept = file && is_whole(file) && fgets(first, sizeof(first), file) &&
-		       !strcmp(first, FIRST_LINE);
+	unsigned length = file ? whole_length(file) : 0;
+	bool is_kept = length && fgets(first, sizeof(first), file) && !strcmp(first, FIRST_LINE);
 
 	while (is_kept) {
 		struct ol_loop loop = { 0 };
 		struct ol_jump *jumps;
 		char *why;
-		bool fine = read_loop(file, &loop, &jumps, &why);
+		bool fine = read_loop(file, length, &loop, &jumps, &why);
 
 		if (fine)
 			found(&loop, context);

@@ -456,7 +456,6 @@ static void renew(void)
 
 static void understand(const char *words)
 {
-	asked.list = words;
 	for (; *words; words += strcspn(words, ","), words += *words == ',') {
 		size_t size = strcspn(words, ",");
 
@@ -481,10 +480,10 @@ __attribute__((constructor)) static void start(void)
 
 	if (!words || !*words || is_disabled())
 		return;
-	words = strdup(words);
-	if (!words)
+	asked.list = strdup(words);
+	if (!asked.list)
 		return;
-	understand(words);
+	understand(asked.list);
 	ol_spins_set_patience(patience ? strtoull(patience, 0, 10) : PATIENCE_NS);
 	why_not = asked.is_trial ? ol_decode_start() : ol_spins_text_start();
 	if (!why_not && !ol_spins_may_yield())

@@ -161,8 +161,15 @@ def test_calls_without_a_stack_are_there(program: Compile, tmp_path: Path) -> No
 
 
 def test_without_a_symbolizer(program: Compile, tmp_path: Path) -> None:
+    """Neither LLVM's nor ours."""
+    parts = tmp_path / "native"
+    parts.mkdir()
+    for part in native.folder().iterdir():
+        if part.name != symbols.OURS:
+            (parts / part.name).symlink_to(part)
     out = tmp_path / "folded"
-    done = overlock("--folded", out, program("stacks.cpp"), "one", PATH=str(tmp_path))
+    nowhere = {"PATH": str(tmp_path), "OVERLOCK_NATIVE": str(parts)}
+    done = overlock("--folded", out, program("stacks.cpp"), "one", **nowhere)
     assert (done.returncode, done.stdout) == (0, "ended\n")
     assert done.stderr.count("\n") == 1
     assert "install" in done.stderr
@@ -333,7 +340,7 @@ def test_mutant_is_caught(command: list[str | Path], tmp_path: Path, name: str) 
 def test_mutant_that_writes_in_place_is_caught(program: Compile, tmp_path: Path) -> None:
     mutant = Mutant(
         "no file beside it",
-        "report.c",
+        "diag/report.c",
         "int fd = open_temporary();",
         "int fd = (strcpy(temporary, output), open(output, O_WRONLY | O_TRUNC | O_CLOEXEC));",
         "tas_yield",

@@ -550,7 +550,7 @@ def build(folder: Path, mutant: Mutant, flavour: str = "") -> Path:
     for source in filter(Path.is_file, INTERPOSER.rglob("*")):
         text = source.read_text()
         changes = ((mutant.file, mutant.right, mutant.wrong), *mutant.also)
-        text = changed(text, *((old, new) for file, old, new in changes if file == source.name))
+        text = changed(text, *((old, new) for file, old, new in changes if source.match(file)))
         copy = folder / source.relative_to(INTERPOSER)
         copy.parent.mkdir(exist_ok=True)
         copy.write_text(text)
