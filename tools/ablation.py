@@ -14,7 +14,6 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
 HEADER = TOP / "include/overlock/lock/rota.h"
-PART = "overlock/lock/impl/turns.h"
 
 
 @dataclass(frozen=True)
@@ -26,76 +25,50 @@ class Cut:
 
 CUTS = (
     Cut(
-        "no_turns",
-        "turns: nobody gives up its place, and sleepers wait until they claim the lock",
-        (("turn = ol_rota_whose_turn(l, w);", "turn.wakes = 0;"),),
+        "no_yield",
+        "the yield",
+        (("ol_count(OL_YIELD);", ""), ("ol_yield();", "ol_relax_until(since);")),
     ),
     Cut(
-        "no_room",
-        "staying: the leaver leaves even if nobody else takes the lock",
-        (
-            ("met_nobody = leaver && leaver / OL_ROTA_ID == ol_self()", "met_nobody = false"),
-            ("if (leaver && !(w & (OL_ROTA_HELD | OL_ROTA_CLAIMED)) &&", "if (0 &&"),
-        ),
+        "no_pause", "pauses between looks", (("if (++me->lost > 1)", "if (++me->lost > 1u << 31)"),)
     ),
     Cut(
-        "no_excess",
-        "the leaving of the preempted",
-        (("if (ol_rota_was_preempted(now))", "if (0)"),),
+        "no_turn",
+        "the sleep of those that others pass",
+        (("me.lost > 1 ? 0 : OL_ROTA_WAKE, until", "OL_ROTA_WAKE, until"),),
     ),
     Cut(
-        "no_probe",
-        "the probe after a leave",
+        "no_call",
+        "the call",
         (
             (
-                "ol_rota_set_turn(l, due, ol_tune(prompt), busy | OL_ROTA_PROBES);",
-                "ol_rota_set_turn(l, due, ol_tune(lease), busy);",
+                "uint32_t asks,\n\t\t\t\t  ol_ticks_t until)\n{\n",
+                "uint32_t asks,\n\t\t\t\t  ol_ticks_t until)\n{\n\tasks = 0;\n",
             ),
         ),
     ),
     Cut(
-        "no_alone",
-        "the trial whether one is enough",
-        (("} else if (busy == OL_ROTA_BUSIEST && !probes && !tries) {", "} else if (0) {"),),
+        "no_patience",
+        "the patience of those that let others run",
+        (("me->tired = ol_after(OL_ROTA_PATIENCE, ol_tune(lease));", "{ }"),),
     ),
-    Cut("no_place", "the place that sleepers get", (("ol_compete(ol_rota_wakes(l));", ""),)),
-    Cut("no_call", "the call", (("releases <= 1 ? OL_ROTA_WAKE : 0", "0"),)),
+    Cut("no_leaver", "the leaver", (("me->starved = !me->claim &&", "me->starved = false &&"),)),
+    Cut(
+        "no_room",
+        "the one in 64 that nobody replaces",
+        (("if (me->seen & 63 * OL_ROTA_RELEASE)", "if (1)"),),
+    ),
     Cut(
         "no_claim",
         "the claim",
-        (
-            (
-                "\tuint32_t w = ol_or_relaxed(&l->word, OL_ROTA_CLAIMED);\n",
-                "\tuint32_t w = ol_load_relaxed(&l->word);\n",
-            ),
-            (
-                "if (!(w & OL_ROTA_CLAIMED) || (!(w & OL_ROTA_HELD) &&"
-                " !ol_rota_releases_since(w, me)))\n",
-                "if (0)\n",
-            ),
-        ),
+        (("if (!me.claim && ol_passed(me.turn) &&", "if (0 &&"),),
     ),
-    Cut(
-        "no_pause",
-        "pauses between looks",
-        (
-            (
-                "if (me->lost > 1) {",
-                "if (0) {",
-            ),
-        ),
-    ),
-    Cut(
-        "no_chance",
-        "the random half of a lease",
-        (("time / 2 + (chance * time >> 32)", "time + 0 * chance"),),
-    ),
+    Cut("no_place", "the place that sleepers get", (("ol_compete(ol_rota_wakes(l));", "{ }"),)),
 )
 
 
 def source(cut: Cut) -> str:
-    part = (TOP / "include" / PART).read_text()
-    text = HEADER.read_text().replace(f"#include <{PART}>\n", part)
+    text = HEADER.read_text()
     for old, new in cut.changes:
         if text.count(old) != 1:
             sys.exit(f"tools/ablation.py: {cut.name}: the lock has no such line: {old.strip()}")

@@ -12,7 +12,7 @@ LOCK = "include/overlock/lock"
     ("path", "touched"),
     [
         (f"{LOCK}/mcs.h", {"mcs"}),
-        (f"{LOCK}/impl/turns.h", {"rota"}),
+        (f"{LOCK}/rota.h", {"rota"}),
         (f"{LOCK}/ticket.h", {"ticket", "qrw", "twa"}),  # twa begins as a ticket lock
         ("include/overlock/port.h", {"mcs", "rota", "ticket", "qrw", "twa"}),
         ("check/dpor.cpp", {"mcs", "rota", "ticket", "qrw", "twa"}),

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Seeded walks catch every mutant for what is wrong with it.
 
-A mutant that does not say `by` shows only to an exhaustive search: test_mutants.py."""
+A mutant that does not say `by` shows only to an exhaustive search: test_mutants.py. `tune` has
+tunables of the walks, where the default times are too long for them."""
 
 import json
 import subprocess
@@ -32,6 +33,7 @@ def walk(mutant: Mutant) -> dict[str, Any]:
     options = ["--scenario=any", "--contexts=5", "--acquisitions=3"]
     if mutant.says["by"] == "crowd":
         options = ["--contexts=36", "--acquisitions=1", "--budget=late=0", "--tune=spin=0"]
+    options += [f"--tune={word}" for word in mutant.says.get("tune", ())]
     ran = subprocess.run(
         [
             BUILD / "native/overlock-check",

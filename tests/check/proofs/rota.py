@@ -11,7 +11,7 @@ import z3
 
 from tests.check.proofs.system import Expr, State, Step, System
 
-HELD, CLAIMED, LEAVES, WAKE, SLEEPER = 1, 0x10000, 0x20000, 0x40000, 0x80000
+HELD, CLAIMED, WAKE, LEAVES, SLEEPER = 1, 0x10000, 0x20000, 0x40000, 0x80000
 SLEEPERS, LOW = 0xFFF80000, 0xFFFF
 ONES = 0xFFFFFFFF
 IN = ("holds", "releases")
@@ -50,20 +50,14 @@ def system(taken_over: bool) -> System:
     boolean, word = z3.BoolSort(), z3.BitVecSort(32)
     t = System(
         "rota" if taken_over else "rota without claims taken over",
-        headers=("impl/turns.h", "rota.h"),
+        headers=("rota.h",),
         places=("out", "takes", "tries", *IN),
         inside=IN,
         shared={"word": word, "claim_ignored": boolean, "run_over": boolean},
         own={"seen": word, "claims": boolean, "sleeps": boolean, "called": boolean}
         | {"passed": z3.IntSort()},
         ghosts=("claim_ignored", "run_over", "passed"),
-        elsewhere=(
-            "ol_rota_wakes(l)",
-            "(wakes",
-            "ol_rota_leaver(l)",
-            "(slot",
-            "ol_rota_turn_slot(",
-        ),
+        elsewhere=("ol_rota_wakes(l)", "(wakes"),
         start=lambda: values(z3.BitVecVal(0, 32)),
         seed=lambda w: values(z3.BitVecVal(w, 32)),
         word=lambda s: s.word,
@@ -91,10 +85,7 @@ def _taking(t: System) -> None:
         "load",
         "uint32_t w = ol_load_relaxed(&l->word);",
         "w = ol_load_relaxed(&l->word);",
-        "me->then = ol_rota_releases(ol_load_relaxed(&l->word));",
-        "(ol_load_relaxed(&l->word) ^ w)",
-        "ol_rota_next_look(me, ol_load_relaxed(&l->word))",
-        "ol_rota_is_free(ol_load_relaxed(&l->word), me)",
+        "me->seen = ol_load_relaxed(&l->word) & OL_ROTA_RELEASES;",
     )
     def looks(s: State, c: Expr) -> Step:
         return s.at(c, "out"), s
@@ -161,12 +152,12 @@ def _waiting(t: System, taken_over: bool) -> None:
             left = z3.And(has(s.word, CLAIMED), z3.Not(has(s.word, HELD)))
             return z3.And(s.at(c, "out"), left), s.of(c, claims=True, passed=0)
 
-    @t.action("add", "ol_add_relaxed(&l->word, OL_ROTA_SLEEPER)")
+    @t.action("add", "w = ol_add_relaxed(&l->word, OL_ROTA_SLEEPER);")
     def is_a_sleeper(s: State, c: Expr) -> Step:
         awake = z3.And(s.at(c, "out"), z3.Not(s.sleeps(c)))
         return awake, s.of(c, sleeps=True).but(word=s.word + SLEEPER)
 
-    look_or_call = "ol_rota_is_free(ol_or_relaxed(&l->word, asks & OL_ROTA_WAKE), me)"
+    look_or_call = "w = ol_or_relaxed(&l->word, asks);"
 
     @t.action("or", look_or_call)
     def looks_before_it_sleeps(s: State, c: Expr) -> Step:
@@ -176,9 +167,13 @@ def _waiting(t: System, taken_over: bool) -> None:
     def calls(s: State, c: Expr) -> Step:
         return s.at(c, "out"), s.but(word=s.word | WAKE)
 
-    @t.action("and", "ol_and_relaxed(&l->word, ~OL_ROTA_LEAVES);")
+    @t.action("and", "(ol_and_relaxed(&l->word, ~OL_ROTA_LEAVES) & OL_ROTA_LEAVES)")
     def leaves(s: State, c: Expr) -> Step:
         return s.at(c, "out"), s.but(word=s.word & (ONES - LEAVES))
+
+    @t.action("or", "ol_or_relaxed(&l->word, OL_ROTA_LEAVES);")
+    def another_one_is_to_leave(s: State, c: Expr) -> Step:
+        return s.at(c, "out"), s.but(word=s.word | LEAVES)
 
     @t.action("and", "ol_and_relaxed(&l->word, ~OL_ROTA_CLAIMED);")
     def gives_its_claim_up(s: State, c: Expr) -> Step:
@@ -204,10 +199,6 @@ def _release(t: System) -> None:
     def ends_a_call(s: State, c: Expr) -> Step:
         called = z3.And(s.at(c, "releases"), has(s.seen(c), WAKE))
         return called, s.but(word=s.word & (ONES - WAKE))
-
-    @t.action("or", "ol_or_relaxed(&l->word, OL_ROTA_LEAVES);")
-    def is_to_leave(s: State, c: Expr) -> Step:
-        return s.at(c, "releases"), s.but(word=s.word | LEAVES)
 
 
 # Why it is right.

@@ -32,10 +32,11 @@ RUNS = {
         "2x1 try 50",
         "3x3 lock 2 walk lease=0 prompt=0",
         "3x3 lock 40 walk lease=0 clock=0 expiry=20",
+        "3x3 lock 60 walk lease=1 spin=0 prompt=100",
     ],
 }
 DEADLINES = ["2x1 timed 50"]
-GIVES_UP = "3x3 timed 20 walk lease=0 clock=0 expiry=20"
+GIVES_UP = "3x3 timed 60 walk lease=0 clock=0 expiry=20"
 RESTRICTED = " without claims taken over"  # a part of the lock's executions
 # What these few executions do not meet.
 RARE = {

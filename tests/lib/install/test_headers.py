@@ -13,7 +13,7 @@ STRICT = ["-fsyntax-only", "-pedantic-errors", "-Wall", "-Wextra", "-Werror"]
 C = ["-x", "c", "-std=c11"]
 CXX = ["-x", "c++", "-std=c++20"]
 # Of another platform, for inside a lock, or with another library's headers (tests/lib/compat).
-NOT_ALONE = {"linux.h", "poll.h", "turns.h", "yielding.h", "ck.h", "dpdk.h", "plock.h"}
+NOT_ALONE = {"linux.h", "poll.h", "yielding.h", "ck.h", "dpdk.h", "plock.h"}
 FRONT_ENDS = [
     pytest.param(compiler, language, id=f"{compiler}-{language[-1][5:]}")
     for compiler in (
