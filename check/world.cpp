@@ -332,8 +332,10 @@ void World::changed() {
 void World::let_pass(size_t who) {
     Agent &a = *agents_[who];
 
-    if (!a.may_go_on)
+    if (!a.may_go_on) { // so long that every store has become visible meanwhile
         pass(a, a.doing == Doing::parks ? a.parks_until : a.watches_until);
+        loads_->catch_up(who);
+    }
     loads_->look_afresh(who);
     if (a.may_go_on)
         loads_->disturb(who);

@@ -91,3 +91,11 @@ def test_mutant_is_caught(tmp_path: Path, name: str) -> None:
     mutant = tmp_path / "sleepers.h"
     mutant.write_text(changed(SLEEPERS.read_text(), (right, wrong), here))
     assert failure(check(header("ticket", tmp_path, mutant), "lock", size, "sc")), name
+
+
+@pytest.mark.parametrize("model", ["sc", "tso", "c11"])
+def test_what_sleeps_in_turns_is_exhausted(model: str) -> None:
+    """By its clock: what a release has stored is visible once that time has passed, also in C11."""
+    result = checking.last_word(*checking.options(f"2x1 {model} lock prompt=0"), "--lock", "rota")
+    assert not failure(result)
+    assert result["exhausted"]
