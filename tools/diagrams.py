@@ -305,19 +305,19 @@ SECTION = (("hold", 1.0), ("work", 2.0))
 
 TURNS = Diagram(
     "turns",
-    "The lock rota on two CPUs: those that compete give up their places between two sections",
+    "The lock rota, two CPUs, four threads: who returns from its turn makes another one leave",
     22,
     (
         ("A", spans(("work", 1), *SECTION, *SECTION, ("sleep", 15))),
         ("B", spans(*SECTION * 5, ("sleep", 7))),
-        ("C", spans(("sleep", 8), *SECTION * 4, ("hold", 1), ("work", 1))),
-        ("D", spans(("sleep", 16), *SECTION * 2)),
+        ("C", spans(("sleep", 7), ("spin", 1), *SECTION * 4, ("hold", 1), ("work", 1))),
+        ("D", spans(("sleep", 15), ("spin", 1), *SECTION * 2)),
     ),
     (
-        Note(5, 0, "chosen"),
-        Note(7, 0, "leaves: wakes C, sleeps"),
-        Note(13, 1, "chosen"),
-        Note(15, 1, "leaves: wakes D, sleeps"),
+        Note(7, 2, "returns: sets L"),
+        Note(7, 0, "meets L: sleeps"),
+        Note(15, 3, "returns: sets L"),
+        Note(15, 1, "meets L: sleeps"),
     ),
 )
 
