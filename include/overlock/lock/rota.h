@@ -151,8 +151,10 @@ static inline void ol_rota_yield(struct ol_rota_waiter *me)
 	ol_count(OL_YIELD);
 	ol_yield();
 	long_ago = ol_passed(ol_later(since, 1, ol_tune(prompt) / 8));
-	if (!long_ago && slice == ol_slice_id())
+	if (!long_ago && slice == ol_slice_id()) {
+		me->still = ol_after(1, ol_tune(spin));
 		return;
+	}
 	if (me->lost > 1 || me->slept)
 		me->tired = long_ago ? ol_after(1, ol_tune(prompt)) : me->tired;
 	else if (long_ago || !me->crowded)
