@@ -86,7 +86,7 @@ def test_who_waits_behind_whoever_is_gone(lock: str) -> None:
     assert holder["stuck"] > 0
     assert holder["went_on"] > 0  # it came last
     assert (holder["parked"] > 0) == row.parks
-    # This one yields before it parks, and here, where no slice ends, time may stand still meanwhile.
+    # It yields before it parks, and here, where no slice ends, time may stand still meanwhile.
     assert lock == "rota" or (holder["spin"] > 0) != row.parks
 
 
