@@ -68,7 +68,8 @@ static bool read_jump(FILE *file, struct ol_jump *jump)
 }
 
 /* A line of a loop, and those of its jumps, which a file of that length has room for; `why` stays. */
-static bool read_loop(FILE *file, unsigned length, struct ol_loop *loop, struct ol_jump **jumps, char **why)
+static bool read_loop(FILE *file, unsigned length, struct ol_loop *loop, struct ol_jump **jumps,
+		      char **why)
 {
 	unsigned kind, counter, bound;
 
