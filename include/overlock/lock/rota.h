@@ -157,7 +157,7 @@ static inline void ol_rota_yield(struct ol_rota_waiter *me)
 	}
 	if (me->lost > 1 || me->slept)
 		me->tired = long_ago ? ol_after(1, ol_tune(prompt)) : me->tired;
-	else if (long_ago || !me->crowded)
+	else if (!me->crowded)
 		me->tired = ol_after(OL_ROTA_PATIENCE, ol_tune(lease));
 	me->crowded = true;
 	me->starved = !me->claim && ol_passed(ol_later(since, OL_ROTA_SLICE, ol_tune(lease)));

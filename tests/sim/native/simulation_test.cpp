@@ -96,8 +96,8 @@ TEST(Runs, AReleaseWakesTheNextAfterALockWasHeldForLong) {
     EXPECT_GT(2 * kicks, s->guests()[0]->handovers.number);
 }
 
-// Who is alone with it does not wait, and each has it for a turn.
-TEST(Runs, OneIsEnoughForALockThatIsAlwaysHeld) {
+// Most sleep for their turn, and each has it.
+TEST(Runs, FewSpinForALockThatIsAlwaysHeld) {
     Json p = plan("rota", 16, 2, 300);
     p["guests"][0]["parameters"]["sections_cs"] = 1000;
     p["guests"][0]["parameters"]["sections_ncs"] = 0;
@@ -107,7 +107,7 @@ TEST(Runs, OneIsEnoughForALockThatIsAlwaysHeld) {
         spun += t->counts.spun;
         EXPECT_GT(16 * 2 * t->counts.turns, turns(*s));
     }
-    EXPECT_LT(4 * spun, ran(*s));
+    EXPECT_LT(2 * spun, ran(*s));
 }
 
 TEST(Runs, OthersComeBackWhereOneIsNotEnough) {
@@ -117,7 +117,6 @@ TEST(Runs, OthersComeBackWhereOneIsNotEnough) {
     EXPECT_GT(turns(*run(p)), 60'000); // of 100,000 without hand-overs
 }
 
-// Six bits count the releases, and many more fit into the time that a waiter polls.
 TEST(Runs, AWaiterThatSawTheLockMoveDoesNotCall) {
     Json p = plan("rota", 128, 32, 60);
     p["guests"][0]["kind"] = "kernel";
