@@ -98,7 +98,7 @@ struct ol_rota_waiter {
 	uint32_t seen;		       /* releases at the last look */
 	uint32_t lost;		       /* looks that found the lock released and taken again */
 	uint32_t leases;	       /* between our looks while we sleep */
-	bool called;		       /* woken by a release that we had asked */
+	bool called;		       /* we slept until a release; others may do so, too */
 	bool crowded;		       /* others want this CPU */
 	bool starved;		       /* they had it for longer than a time slice */
 	ol_ticks_t still, tired, turn; /* when to yield, to sleep, to claim */
@@ -191,12 +191,13 @@ static inline ol_ticks_t ol_rota_next_look(struct ol_rota_waiter *me, uint32_t w
 	return ol_after(me->leases, ol_tune(lease));
 }
 
-/* Another one's claim is ours, too, if it left the lock free since we looked: it has no CPU, or is no more. */
+/* Another one's claim is ours, too, if it left the lock free while we polled: it has no CPU, or is no more. */
 static inline void ol_rota_claim(ol_rota_t *l, struct ol_rota_waiter *me)
 {
 	uint32_t w = ol_or_relaxed(&l->word, OL_ROTA_CLAIMED);
 
-	if (!(w & OL_ROTA_CLAIMED) || (!(w & OL_ROTA_HELD) && (w & OL_ROTA_RELEASES) == me->seen))
+	if (!(w & OL_ROTA_CLAIMED) ||
+	    (!(w & OL_ROTA_HELD) && !me->lost && (w & OL_ROTA_RELEASES) == me->seen))
 		me->claim = OL_ROTA_CLAIMED;
 	else
 		me->turn = ol_rota_next_look(me, w);
