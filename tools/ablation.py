@@ -55,7 +55,7 @@ CUTS = (
     Cut("no_leaver", "the leaver", (("me->starved = !me->claim &&", "me->starved = false &&"),)),
     Cut(
         "no_room",
-        "the one in 64 that nobody replaces",
+        "shrinking: one in 64 that return makes nobody leave",
         (("if (me->seen & 63 * OL_ROTA_RELEASE)", "if (1)"),),
     ),
     Cut(
