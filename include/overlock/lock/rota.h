@@ -52,7 +52,7 @@ typedef struct OL_CAPABILITY ol_rota {
 #define OL_ROTA_SLEEPERS	0xfff80000u /* if there are more, they are not seen, and claim the lock in time */
 
 /* In leases, by default 250 us. */
-#define OL_ROTA_SLICE		12u
+#define OL_ROTA_SLICE		20u
 #define OL_ROTA_PATIENCE	16u
 #define OL_ROTA_FAIR		80u
 #define OL_ROTA_LONGEST		256u /* between two looks of a sleeper */
