@@ -2,87 +2,91 @@
 #ifndef OL_PACED_H
 #define OL_PACED_H
 /*
- * Test-and-set lock whose waiters leave it alone while it changes hands quickly. Our own.
+ * Test-and-set lock whose waiters pace their looks: exponential back-off (Anderson 1990), and yields only where
+ * another thread wants the CPU. Our own.
  *
- * With short sections, a hand-over between CPUs costs more than the section: the lock and what it guards
- * move from cache to cache. The lock counts its releases. A waiter that sees more of them than one per
- * `pace` waits for `pace` before it looks again, and the CPU that has the lock in its cache goes on. If it
- * sees fewer, sections are long or their holder is preempted: it polls, and yields before each look once it
- * has waited for `spin`, as in `tas_yield`.
+ * With short sections, a hand-over between CPUs costs more than the section: the lock and what it guards move
+ * from cache to cache. A waiter that looks seldom leaves them where they are. So its pauses double, and those
+ * who wait for long leave the lock to the few that use it now.
+ *
+ * After `spin` it yields after each look, since the holder may have no CPU. If a yield lets others run, there
+ * are more threads than CPUs, and pauses get short: they keep a CPU from the holder. If none does, the waiter
+ * does not ask again for as long as its longest pause.
  *
  * Fast and unfair: a waiter can be overtaken without bound (docs/choosing.md).
  *
- *  word: [held:16 | releases:16]
- *
- *  held: 1 held, 0 free
- *  releases: only the holder writes it, so it needs no atomic addition
- *
- *  Pairing: [A] acquires from [R], the previous holder's release.
+ *  The word and the memory orders are those of `ttas`.
  */
-#include <overlock/port.h>
+#include <overlock/lock/ttas.h>
 
 typedef struct OL_CAPABILITY ol_paced {
-	uint32_t word;
+	ol_ttas_t word;
 } ol_paced_t;
 
-#define OL_PACED_INIT	{ 0 }
+#define OL_PACED_INIT		{ OL_TTAS_INIT }
+
+/* In pauses of the shortest kind. */
+#define OL_PACED_PACE		32u
+#define OL_PACED_LONGEST	(32u * OL_PACED_PACE)
+#define OL_PACED_CROWDED	(2u * OL_PACED_PACE)
 
 static inline bool ol_paced_is_locked(const ol_paced_t *l)
 {
-	return ol_load_hi_relaxed(&l->word) != 0;
+	return ol_ttas_is_locked(&l->word);
 }
 
-/* The word does not show waiters. */
 static inline bool ol_paced_is_contended(const ol_paced_t *l)
 {
-	(void)l;
-	return false;
+	return ol_ttas_is_contended(&l->word);
 }
 
 static inline bool ol_paced_trylock(ol_paced_t *l)
 {
-	return !ol_load_hi_relaxed(&l->word) && !ol_xchg_hi_acquire(&l->word, 1); /* [A] */
+	return ol_ttas_trylock(&l->word);
 }
 
-/* Whether there was more than one release, and more than one per `pace`, since then. */
-static inline bool ol_paced_is_quick(const ol_paced_t *l, uint16_t then, ol_ticks_t since)
+static inline ol_ticks_t ol_paced_after(uint32_t pauses)
 {
-	uint16_t releases = (uint16_t)(ol_load_lo_relaxed(&l->word) - then);
-
-	return releases > 1 && !ol_passed(ol_later(since, releases, ol_tune(pace)));
+	return ol_after(pauses, ol_tune(pace) / OL_PACED_PACE);
 }
 
-static inline void ol_paced_pause(ol_ticks_t span, ol_ticks_t until)
+static inline void ol_paced_pause(uint32_t pauses, ol_ticks_t until)
 {
-	ol_ticks_t again = ol_earlier(ol_after(1, span), until);
+	ol_ticks_t again = ol_earlier(ol_paced_after(pauses), until);
 
 	do {
 		ol_relax_until(again);
 	} while (!ol_passed(again));
 }
 
+/* The longest pause from now on. Two context switches take a `pace`, so after less than that nobody else ran. */
+static inline uint32_t ol_paced_yield(ol_ticks_t *asks)
+{
+	ol_ticks_t switched = ol_after(1, ol_tune(pace));
+
+	ol_count(OL_YIELD);
+	ol_yield();
+	if (ol_passed(switched))
+		return OL_PACED_CROWDED;
+	*asks = ol_paced_after(OL_PACED_LONGEST);
+	return OL_PACED_LONGEST;
+}
+
 static OL_COLD bool ol_paced_lock_slow(ol_paced_t *l, ol_ticks_t until)
 {
-	uint16_t then = ol_load_lo_relaxed(&l->word);
-	ol_ticks_t since = ol_now(), tired = ol_later(since, 1, ol_tune(spin));
+	ol_ticks_t asks = ol_after(1, ol_tune(spin));
+	uint32_t pauses = 1, longest = OL_PACED_LONGEST;
 
 	ol_count(OL_SLOW_PATH);
-	ol_paced_pause(ol_tune(pace) / 4, until); /* to see how quick it is */
 	for (;;) {
-		bool is_quick = ol_paced_is_quick(l, then, since);
-
-		if (ol_passed(until))
-			return false;
-		if (is_quick)
-			ol_paced_pause(ol_tune(pace), until);
-		else
-			ol_relax_until(ol_earlier(tired, until));
+		ol_paced_pause(pauses, until);
 		if (ol_paced_trylock(l))
 			return true;
-		if (ol_passed(tired)) {
-			ol_count(OL_YIELD);
-			ol_yield();
-		}
+		if (ol_passed(until))
+			return false;
+		if (ol_passed(asks))
+			longest = ol_paced_yield(&asks);
+		pauses = 2 * pauses < longest ? 2 * pauses : longest;
 	}
 }
 
@@ -99,7 +103,6 @@ static inline void ol_paced_lock(ol_paced_t *l)
 
 static inline void ol_paced_unlock(ol_paced_t *l)
 {
-	ol_store_lo_relaxed(&l->word, (uint16_t)(ol_load_lo_relaxed(&l->word) + 1));
-	ol_store_hi_release(&l->word, 0); /* [R] */
+	ol_ttas_unlock(&l->word);
 }
 #endif
