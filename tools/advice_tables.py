@@ -44,7 +44,9 @@ def _is_better(situation: Situation, lock: str) -> bool:
 def situations() -> str:
     """The table of docs/choosing.md."""
     rows = [[one.when, one.words, _summary(one)] for one in advice.load().values()]
-    return table(["situation", "recommendation", "measured, beside the lock in place"], rows)
+    return table(
+        ["situation", "recommendation", "measured on 2 CPUs, beside the lock in place"], rows
+    )
 
 
 def _names(locks: list[str]) -> str:
