@@ -59,7 +59,7 @@ static inline void ol_paced_pause(uint32_t pauses, ol_ticks_t until)
 	} while (!ol_passed(again));
 }
 
-/* The longest pause from now on. Two context switches take a `pace`, so after less than that nobody else ran. */
+/* The longest pause from now on. A yield shorter than two context switches (`pace`) let nobody else run. */
 static inline uint32_t ol_paced_yield(ol_ticks_t *asks)
 {
 	ol_ticks_t switched = ol_after(1, ol_tune(pace));
