@@ -123,8 +123,10 @@ def test_counters_keep_times_where_they_are_told_to(overlock: Overlock, tmp_path
     assert cell["hold_ns"] > 2500 * cell["events"]["ACQUIRE"]
     assert cell["events"]["HANDOVER"] > 0
     assert 0 < cell["handover_ns"] < cell["wait_ns"]  # each is a part of somebody's wait
-    at_most = 1.5e9 * (cell["seconds"] + cell["drain_seconds"])
-    assert cell["hold_ns"] + cell["handover_ns"] < at_most  # by one at a time, or none
+    # By one at a time, or none, while each of 4 threads waits or holds. The cell's seconds are no
+    # bound: the warm-up is counted too, and lasts longer where the main thread gets no CPU.
+    elapsed = (cell["wait_ns"] + cell["hold_ns"]) / 4
+    assert cell["hold_ns"] + cell["handover_ns"] < 1.5 * elapsed
     mutex = cells["pthread_mutex"]  # which nobody counts
     assert (mutex["hold_ns"], mutex["handover_ns"]) == (0, 0)
 
