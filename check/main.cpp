@@ -8,6 +8,7 @@
 #include "instrumented.h"
 #include "native.h"
 #include "places.h"
+#include "waits/client.h"
 
 #include <check/engine/subjects.h>
 
@@ -142,13 +143,13 @@ unsigned turns(const std::string &text) {
 // ones that end between any two looks, multiply what there is to explore, for whoever asks for it.
 constexpr Ticks usual_slice = 2;
 
-Rules rules_of(const Options &o, const ol_lock_ops &ops, Scenario scenario) {
+Rules rules_of(const Options &o, uint32_t traits, Scenario scenario) {
     Rules r;
 
     r.tuning = usual_tuning();
     r.timeouts = o.timeouts;
-    r.clock = o.clock.value_or(ops.traits & OL_NEEDS_SLICE ? usual_slice : 0);
-    if (ops.traits & OL_NEEDS_SLICE)
+    r.clock = o.clock.value_or(traits & OL_NEEDS_SLICE ? usual_slice : 0);
+    if (traits & OL_NEEDS_SLICE)
         r.budgets.left[static_cast<size_t>(Budget::stale)] = 0;
     if (!o.transactions)
         r.capacity = {0, 0};
@@ -239,6 +240,15 @@ const ol_lock_ops &find_lock(Options &o) {
     bad("there is no lock " + o.lock + "; --list lists them");
 }
 
+// What waits and is no lock, or null.
+const WaitSubject *find_wait(Options &o) {
+    if (o.object.empty())
+        return check::find_wait(o.lock);
+    std::string name = o.object.substr(o.object.rfind('/') + 1);
+    name = "ol_waits_" + (o.lock.empty() ? name.substr(0, name.rfind('.')) : o.lock);
+    return static_cast<const WaitSubject *>(dlsym(open(o.object), name.c_str()));
+}
+
 // The readers' side of a lock from outside.
 const SharedOps *shared_side(const Options &o) {
     std::string name = "ol_sim_" + o.lock + "_shared";
@@ -256,6 +266,14 @@ bool elides(const ol_lock_ops &ops) {
     return ops.traits & OL_ELIDES;
 }
 
+json about(const WaitSubject &w) {
+    json said = {{"id", w.id}, {"scenarios", json::array()}};
+
+    for (const WaitScenario &s : w.scenarios)
+        said["scenarios"].push_back({{"id", s.name}, {"what", s.what}});
+    return said;
+}
+
 int list() {
     json all;
 
@@ -267,6 +285,8 @@ int list() {
                 lock["scenarios"].push_back(scenario_list[i].name);
         all["locks"].push_back(lock);
     }
+    for (const WaitSubject *w : waits())
+        all["waits"].push_back(about(*w));
     for (size_t i = 0; i < std::size(scenario_list); i++)
         all["scenarios"].push_back({{"id", scenario_list[i].name},
                                     {"what", scenario_list[i].what},
@@ -458,11 +478,118 @@ Outcome find_counted_polls(const ol_lock_ops &ops, Rules rules, ExecutionTrace &
     return {};
 }
 
+// What is explored.
+struct Task {
+    const Setting &setting;
+    const Rules &rules;
+    Client *client = nullptr; // of a lock
+    const ol_lock_ops *ops = nullptr;
+};
+
+int explore_and_tell(Options &o, World &world, const Program &program, Outcome out,
+                     ExecutionTrace &trace, const Task &task) {
+    const Setting &setting = task.setting;
+    Coverage coverage(o.object.empty() ? nullptr : open(o.object));
+    if (out.failure) {
+        // A search would explore too little of it.
+    } else if (o.replay.empty()) {
+        o.limits.progress = report;
+        if (o.traces)
+            o.limits.tell = [](const ExecutionTrace &t) {
+                std::cout << json{{"execution", told(t)}} << "\n";
+            };
+        out = explore(world, program, o.limits);
+    } else {
+        out.path = path_of(o.replay, program.contexts);
+    }
+    if (out.failure.what == engine::Wrong::unsupported)
+        bad(out.failure.how);
+    Notes notes = task.client ? task.client->notes() : Notes{};
+    if ((out.failure && trace.empty()) || !o.replay.empty()) {
+        Outcome again = replay(world, program, out.path, trace);
+        if (o.replay.empty() && again.failure.what != out.failure.what)
+            throw std::logic_error("the execution that failed does not repeat: " +
+                                   std::string(name_of(out.failure.what)) + ": " + out.failure.how +
+                                   " " + text_of(out.path, program.contexts));
+        if (!o.replay.empty())
+            out = again;
+    }
+    if (!o.replay.empty() && !world.left_open().empty())
+        out.ended = "open";
+    json said =
+        result(o, setting, task.rules, out, notes, trace, program.contexts, world.cut_loops());
+    if (!world.left_open().empty())
+        said["open"] = world.left_open();
+    said["coverage"] = {{"addresses", coverage.reached()}};
+    if (setting.foreign && setting.scenario == Scenario::waiter_)
+        said["notes"]["fifo"] = (task.ops->traits & OL_FIFO) != 0;
+    if (o.native)
+        said["native"] = told(
+            run_natively(*task.ops, setting, task.rules.tuning, task.client->first_word(), trace));
+    std::cout << json{{"result", said}} << std::endl;
+    if (o.native) // threads of it may wait for ever
+        _Exit(out.failure ? fails : holds);
+    return out.failure ? fails : out.exhausted || !o.replay.empty() ? holds : not_exhausted;
+}
+
+// Of the options, what any subject has.
+SearchKind search_of(const Options &o) {
+    SearchKind kind = searches[index_of(searches, o.search, "search")].kind;
+    bool random = kind == SearchKind::pct || kind == SearchKind::walk;
+
+    if (random && o.limits.seconds > 1e17 && o.limits.executions == UINT64_MAX)
+        bad("a random search ends only at a limit: --seconds or --executions");
+    return kind;
+}
+
+Model model_of(const Options &o) {
+    return models[index_of(models, o.model, "model")].model;
+}
+
+void check_size(const Options &o, const Rules &rules) {
+    bool random = o.limits.search == SearchKind::pct || o.limits.search == SearchKind::walk;
+    size_t most = most_contexts(random || !o.replay.empty(), model_of(o), rules);
+
+    if (o.contexts > most)
+        bad("at most " + std::to_string(most) +
+            " contexts; more, up to 60, in a random search "
+            "without store buffers (tso) and late kicks");
+}
+
+int run_wait(Options &o, const WaitSubject &subject) {
+    const WaitScenario *scenario = nullptr;
+    Setting setting;
+    ExecutionTrace trace;
+
+    for (const WaitScenario &s : subject.scenarios)
+        if (o.scenario == s.name)
+            scenario = &s;
+    if (!scenario)
+        bad("scenario " + o.scenario + " is not for " + subject.id);
+    if (o.about) {
+        std::cout << about(subject) << "\n";
+        return holds;
+    }
+    if (o.contexts < 2)
+        bad(std::string(subject.id) + " needs 2 contexts: one of them waits for the other");
+    setting.contexts = o.contexts;
+    setting.acquisitions = o.acquisitions;
+    o.lock = subject.id;
+    o.limits.search = search_of(o);
+    Rules rules = rules_of(o, 0, Scenario::lock_);
+    check_size(o, rules);
+    World world(model_of(o), rules);
+    WaitClient client(world, subject, *scenario, o.contexts, o.acquisitions);
+    return explore_and_tell(o, world, client.program(), {}, trace, {setting, rules});
+}
+
 int run(Options &o) {
     if (o.list)
         return list();
     if (!o.sites.empty())
         o.lock = o.sites;
+    if (const WaitSubject *subject = find_wait(o))
+        return run_wait(o, *subject);
     std::unique_ptr<Foreign> foreign = foreign_lock(o);
     if (foreign && o.fifo)
         foreign->declare_fifo();
@@ -489,26 +616,19 @@ int run(Options &o) {
     if (!applies(setting.scenario, ops, elides(ops) && o.transactions && o.model != "c11",
                  setting.foreign))
         bad("scenario " + o.scenario + " is not for " + o.lock);
-    o.limits.search = searches[index_of(searches, o.search, "search")].kind;
+    o.limits.search = search_of(o);
     bool random = o.limits.search == SearchKind::pct || o.limits.search == SearchKind::walk;
     if (is_drawn(setting.scenario) && !random && o.replay.empty())
         bad("scenario any is for random searches: --search walk or pct");
-    if (random && o.limits.seconds > 1e17 && o.limits.executions == UINT64_MAX)
-        bad("a random search ends only at a limit: --seconds or --executions");
-    Rules rules = rules_of(o, ops, setting.scenario);
-    Model model = models[index_of(models, o.model, "model")].model;
-    size_t most = most_contexts(random || !o.replay.empty(), model, rules);
-    if (setting.contexts > most)
-        bad("at most " + std::to_string(most) +
-            " contexts; more, up to 60, in a random search "
-            "without store buffers (tso) and late kicks");
+    Rules rules = rules_of(o, ops.traits, setting.scenario);
+    check_size(o, rules);
     if (o.native)
         check_native(o, setting);
     ExecutionTrace trace;
     Outcome out;
     if (o.polls)
         out = find_counted_polls(ops, rules, trace);
-    World world(model, rules);
+    World world(model_of(o), rules);
     if (foreign)
         foreign->join(world);
     Client client(world, ops, setting);
@@ -518,45 +638,7 @@ int run(Options &o) {
     if (!o.sites.empty())
         return print_sites(world, program, o);
 
-    Coverage coverage(o.object.empty() ? nullptr : open(o.object));
-    if (out.failure) {
-        // A search would explore too little of it.
-    } else if (o.replay.empty()) {
-        o.limits.progress = report;
-        if (o.traces)
-            o.limits.tell = [](const ExecutionTrace &t) {
-                std::cout << json{{"execution", told(t)}} << "\n";
-            };
-        out = explore(world, program, o.limits);
-    } else {
-        out.path = path_of(o.replay, program.contexts);
-    }
-    if (out.failure.what == engine::Wrong::unsupported)
-        bad(out.failure.how);
-    Notes notes = client.notes();
-    if ((out.failure && trace.empty()) || !o.replay.empty()) {
-        Outcome again = replay(world, program, out.path, trace);
-        if (o.replay.empty() && again.failure.what != out.failure.what)
-            throw std::logic_error("the execution that failed does not repeat: " +
-                                   std::string(name_of(out.failure.what)) + ": " + out.failure.how +
-                                   " " + text_of(out.path, program.contexts));
-        if (!o.replay.empty())
-            out = again;
-    }
-    if (!o.replay.empty() && !world.left_open().empty())
-        out.ended = "open";
-    json said = result(o, setting, rules, out, notes, trace, program.contexts, world.cut_loops());
-    if (!world.left_open().empty())
-        said["open"] = world.left_open();
-    said["coverage"] = {{"addresses", coverage.reached()}};
-    if (setting.foreign && setting.scenario == Scenario::waiter_)
-        said["notes"]["fifo"] = (ops.traits & OL_FIFO) != 0;
-    if (o.native)
-        said["native"] = told(run_natively(ops, setting, rules.tuning, client.first_word(), trace));
-    std::cout << json{{"result", said}} << std::endl;
-    if (o.native) // threads of it may wait for ever
-        _Exit(out.failure ? fails : holds);
-    return out.failure ? fails : out.exhausted || !o.replay.empty() ? holds : not_exhausted;
+    return explore_and_tell(o, world, program, out, trace, {setting, rules, &client, &ops});
 }
 
 } // namespace

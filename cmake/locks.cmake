@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What follows from locks.def and aliases.def: the list OVERLOCK_LOCKS, <overlock/locks.h>, how to compile a lock's
+# What follows from locks.def and aliases.def: the lists OVERLOCK_LOCKS and OVERLOCK_WAITS, <overlock/locks.h>, how to compile a lock's
 # template unit, and a library with all of them.
 set(OVERLOCK_INCLUDE ${CMAKE_CURRENT_SOURCE_DIR}/include)
 set(OVERLOCK_GENERATED ${CMAKE_BINARY_DIR}/include)
@@ -9,6 +9,11 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${OVERLOCK_LOCKS_
 
 file(STRINGS ${OVERLOCK_LOCKS_DEF} lines REGEX "^OL_LOCK\\(")
 list(TRANSFORM lines REPLACE "^OL_LOCK\\(([a-z0-9_]+),.*" "\\1" OUTPUT_VARIABLE OVERLOCK_LOCKS)
+
+set(waits_def ${OVERLOCK_INCLUDE}/overlock/waits.def)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${waits_def})
+file(STRINGS ${waits_def} OVERLOCK_WAITS REGEX "^OL_WAIT\\(")
+list(TRANSFORM OVERLOCK_WAITS REPLACE "^OL_WAIT\\(([a-z0-9_]+),.*" "\\1")
 
 file(STRINGS ${aliases_def} lines REGEX "^OL_ALIAS\\(")
 list(TRANSFORM lines REPLACE "^OL_ALIAS\\(([a-z0-9_]+),.*" "\\1" OUTPUT_VARIABLE old_names)

@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char *separator = "";
 
@@ -62,6 +63,16 @@ static void peer(const char *id, const char *family, const char *package, const 
 	text("id", id, ", ");
 	text("family", family, ", ");
 	text("package", package, ", ");
+	text("source", source, ", ");
+	text("what", what, "}");
+	separator = ",";
+}
+
+static void barrier(const char *id, bool simulated, const char *source, const char *what)
+{
+	printf("%s\n    {", separator);
+	text("id", id, ", ");
+	printf("\"simulated\": %s, ", simulated ? "true" : "false");
 	text("source", source, ", ");
 	text("what", what, "}");
 	separator = ",";
@@ -234,6 +245,10 @@ int main(void)
 #define PEER_FAMILY(family, its_package, its_source) package = its_package, source = its_source;
 #define PEER(id, family, what)			     peer(#id, #family, package, source, what);
 #include <peers.def>
+	printf("\n  ]");
+	list("barriers");
+#define BARRIER(id, where, source, what) barrier(#id, strcmp(#where, "any") == 0, source, what);
+#include <barriers.def>
 	printf("\n  ]");
 	list("events");
 #define OL_EVENT(name, what) entry(#name, what);

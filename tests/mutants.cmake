@@ -2,7 +2,7 @@
 # Mutants, of the files that tests/mutant.py reads. One process lists them all.
 include_guard()
 set(OVERLOCK_MUTANT_PY ${CMAKE_CURRENT_LIST_DIR}/mutant.py)
-set(places check/mutants/*.toml check/engine/mutants/*.toml check/search/mutants.toml sim/mutants/*.toml)
+set(places check/mutants/*.toml check/waits/*.toml check/engine/mutants/*.toml check/search/mutants.toml sim/mutants/*.toml)
 list(TRANSFORM places PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 file(GLOB files CONFIGURE_DEPENDS ${places})
 execute_process(COMMAND python3 ${OVERLOCK_MUTANT_PY} list ${files} OUTPUT_VARIABLE listed

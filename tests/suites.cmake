@@ -152,6 +152,12 @@ suite(check-mutants SECONDS 630
 	BUILD all sim-nap tests/check/mutants/all tests/check/claims/all
 	COMMAND "pytest -rs tests/check/mutants tests/check/test_sleep.py tests/check/test_path.py tests/check/test_counterexamples.py tests/check/test_weakening.py tests/check/test_claims.py")
 
+suite(check-waits SECONDS 60
+	WHAT "barriers, latches and other ways to wait, each in scenarios of its own: two contexts in all executions under SC, TSO and C11, three under SC, more in random walks; every mutant is caught where it says"
+	PATHS include/overlock/wait include/overlock/port include/overlock/waits.def check tests/mutant.py tests/mutants.cmake tests/check/waits
+	BUILD all tests/check/waits/all
+	COMMAND "pytest -rs tests/check/waits")
+
 suite(check-quick SECONDS 90 PARTS 2
 	WHAT "every lock explored exhaustively in every scenario at 2x1 under TSO, except long ones; no failure"
 	PATHS include/overlock check tests/check

@@ -13,9 +13,9 @@
  * with static storage is ready before any constructor runs. Nothing here throws or asks for a type at
  * run time: -fno-exceptions and -fno-rtti are as good.
  */
+#include <overlock/chrono.hpp>
 #include <overlock/overlock.h>
 
-#include <chrono>
 #include <concepts>
 #include <condition_variable> // std::cv_status
 #include <cstdint>
@@ -65,20 +65,6 @@ concept has_readers = requires(typename Traits::type *l) {
 
 namespace detail
 {
-/* Rounded up: never gives up early. Beyond what 64 bits of ns hold there is no deadline. */
-template <class Rep, class Period>
-inline ol_ticks_t from_now(const std::chrono::duration<Rep, Period> &d)
-{
-	using namespace std::chrono;
-	using longest = duration<double>;
-
-	if (d <= d.zero())
-		return ol_now();
-	if (duration_cast<longest>(d) >= duration_cast<longest>(nanoseconds::max()))
-		return OL_NEVER;
-	return ol_after(1, ol_ticks_from_ns(static_cast<uint64_t>(ceil<nanoseconds>(d).count())));
-}
-
 /* Known of our locks, and of a std::unique_lock of one; nobody else's can tell. */
 template <class Lock> std::optional<bool> is_locked(Lock &lock)
 {

@@ -18,8 +18,9 @@ class Lists:
     """Names, each with what it is in one line."""
 
     locks: dict[str, frozenset[str]]  # each with the scenarios that apply to it
-    scenarios: dict[str, str]
-    explored: frozenset[str]  # the scenarios that are not drawn at random
+    waits: dict[str, tuple[str, ...]]  # what is no lock; of its scenarios the first is its use
+    scenarios: dict[str, str]  # of either
+    explored: frozenset[str]  # the scenarios of locks that are not drawn at random
     budgets: dict[str, str]
     usual: dict[str, int]  # budgets that nobody gives
     models: dict[str, str]
@@ -59,7 +60,13 @@ def of_loaded(shared_object: Path) -> Supported:
 def supported(subject: Subject) -> Supported:
     if subject.loaded:
         return of_loaded(subject.loaded)
-    return Supported(load().locks.get(subject.name, load().explored))
+    known = load()
+    return Supported(frozenset(of_wait(subject)) or known.locks.get(subject.name, known.explored))
+
+
+def of_wait(subject: Subject) -> tuple[str, ...]:
+    """The scenarios of what is no lock."""
+    return () if subject.header else load().waits.get(subject.name, ())
 
 
 def complaint(said: str, status: int) -> str:
@@ -78,9 +85,11 @@ def load() -> Lists:
         {entry["id"]: entry["what"] for entry in raw[kind]}
         for kind in ("scenarios", "budgets", "models")
     )
+    of_waits = {s["id"]: s["what"] for wait in raw["waits"] for s in wait["scenarios"]}
     return Lists(
         {lock["id"]: frozenset(lock["scenarios"]) for lock in raw["locks"]},
-        scenarios,
+        {wait["id"]: tuple(s["id"] for s in wait["scenarios"]) for wait in raw["waits"]},
+        of_waits | scenarios,
         frozenset(entry["id"] for entry in raw["scenarios"] if not entry["drawn"]),
         budgets,
         {budget["id"]: budget["times"] for budget in raw["budgets"]},

@@ -162,6 +162,9 @@ def listing(out: Console, known: Lists) -> None:
     for lock, scenarios in known.locks.items():
         left_out = [name for name in known.scenarios if name in known.explored - scenarios]
         out.print(Text(f"  {lock}" + (f"  (without {', '.join(left_out)})" if left_out else "")))
+    out.print(Text("ways to wait that are no locks", style="bold"))
+    for wait, its in known.waits.items():
+        out.print(Text(f"  {wait}  ({', '.join(its)})"))
 
 
 def sentence(outcomes: Sequence[Outcome]) -> str:

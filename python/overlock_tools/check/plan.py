@@ -117,7 +117,8 @@ def subject(text: str, loaded: Path | None = None) -> Subject:
     if foreign.is_foreign(name):
         return Subject(foreign.lock_id(Path(name)), (), Path(name), loaded)
     if not header_locks.is_header(name):
-        name, *tune = defs.checked_variant(text, capabilities.load().locks, LISTED).split("@")
+        listed = capabilities.load()
+        name, *tune = defs.checked_variant(text, listed.locks | listed.waits, LISTED).split("@")
         return Subject(name, tuple(tune))
     known = header_locks.lock_id(Path(name))
     _, *tune = defs.checked_variant(known + at + settings, {known: ""}, LISTED).split("@")
@@ -205,7 +206,7 @@ def jobs(asked: Asked, of: Sequence[Subject]) -> list[Job]:
         )
         for one in of
         for scenario in scenarios or thorough.main(one, asked.roles) or [LOCKS]
-        if not asked.every_scenario or scenario in known.locks.get(one.name, known.explored)
+        if not asked.every_scenario or scenario in capabilities.supported(one).scenarios
         for model in models
         for size in asked.sizes
         for roles in thorough.roles(one, scenario, size, asked.roles)

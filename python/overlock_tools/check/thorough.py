@@ -47,7 +47,9 @@ def cells(subject: Subject, given: str) -> list[Cell]:
 
 
 def main(subject: Subject, given: str) -> list[str]:
-    """The scenarios that are the lock's use, with these --roles."""
+    """The scenarios that are the subject's use, with these --roles."""
+    if waits := capabilities.of_wait(subject):
+        return [waits[0]]
     apply = _apply(subject, given)
     return [name for name in MAIN if name in apply]
 
@@ -73,6 +75,8 @@ def _with_readers(contexts: int) -> list[str]:
 
 
 def _apply(subject: Subject, given: str) -> list[str]:
+    if waits := capabilities.of_wait(subject):
+        return list(waits)
     can = capabilities.supported(subject).scenarios & _meant(given)
     return [name for name in capabilities.load().scenarios if name in can]
 

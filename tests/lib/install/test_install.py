@@ -23,7 +23,11 @@ def compilers(language: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("language", "source", "printed"),
-    [("c", "counter.c", "8000\n"), ("c++", "queue.cpp", "499500\n")],
+    [
+        ("c", "counter.c", "8000\n"),
+        ("c", "rounds.c", "4 threads met 1000 times\n"),
+        ("c++", "queue.cpp", "499500\n"),
+    ],
 )
 def test_examples_build_by_pkg_config(
     installed: Installed, tmp_path: Path, language: str, source: str, printed: str

@@ -18,7 +18,10 @@ def _listed(kind: str) -> Any:
     def names() -> list[str]:
         from overlock_tools.check import capabilities
 
-        table: dict[str, str] = getattr(capabilities.load(), kind)
+        known = capabilities.load()
+        if kind == "subjects":
+            return [*known.locks, "all", *known.waits]
+        table: dict[str, str] = getattr(known, kind)
         return [f"{name}=" for name in table] if kind == "budgets" else [*table, "all"]
 
     return completing(names)
@@ -29,7 +32,7 @@ def _listed(kind: str) -> Any:
     "locks",
     nargs=-1,
     metavar="[LOCK|all|./mine.h|./mine.c|./test.litmus]...",
-    shell_complete=_listed("locks"),
+    shell_complete=_listed("subjects"),
 )
 @click.option("--contexts", type=int, metavar="C", help="Number of contexts.  [default: 2]")
 @click.option(
@@ -171,6 +174,7 @@ def command(**options: Any) -> int:
     \b
     Examples:
       overlock check ticket
+      overlock check barrier
       overlock check all --model all --size 2x2 --size 3x1 --scenario all
       overlock check ./mine.c
       overlock check ./mine.h --model tso --budget stop=1 --trace mine.json

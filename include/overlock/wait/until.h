@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef OL_WAIT_UNTIL_H
+#define OL_WAIT_UNTIL_H
+/*
+ * Waiting for a 32-bit word, by whoever would write a loop that polls it.
+ *
+ *	ol_wait_until(&word, ol_equals, 3, OL_NEVER);		ol_store_release(&word, 3u);
+ *								ol_wake_all(&word);
+ *
+ * A waiter polls for `spin`, then it yields. What the yield shows decides:
+ *
+ *  - Nobody else wants this CPU: it polls, and asks again after `prompt`. After ALONE it sleeps.
+ *  - Others ran for a moment: it yields after each look.
+ *  - Others ran for as long as LONG: it sleeps, since the next yield may take as long again, and a sleeper is woken
+ *    in the moment that its wait is over.
+ *
+ * Whoever changes the word calls ol_wake() then. Without sleepers that is a fence and a look at a count of them,
+ * which words share by their address: a count too high costs a system call. Only a sleeper needs the call: who
+ * leaves it out leaves sleepers asleep.
+ *
+ * Pairing: [A] acquires from the caller's release. Of [S] and [W], either the waker sees the sleeper, or the
+ * sleeper the new word, since there is a fence between the two steps of each (ol_park() has the sleeper's).
+ */
+#include <overlock/port.h>
+
+/* In leases, by default 250 us. */
+#define OL_WAIT_ALONE	4u /* twenty times what it costs to wake a sleeper whose CPU is idle */
+#define OL_WAIT_LONG	4u
+
+/* What is waited for: does a word with this value fulfil it? */
+typedef bool ol_condition_t(uint32_t value, uint32_t argument);
+
+static inline bool ol_equals(uint32_t value, uint32_t argument)
+{
+	return value == argument;
+}
+
+static inline bool ol_differs(uint32_t value, uint32_t argument)
+{
+	return value != argument;
+}
+
+/* Of a counter that may wrap: it is at most half of its range ahead. */
+static inline bool ol_has_reached(uint32_t value, uint32_t argument)
+{
+	return value - argument < 0x80000000u;
+}
+
+struct ol_waiting {
+	ol_ticks_t until, yields, sleeps;
+};
+
+static inline uint32_t *ol_wait_sleepers(const uint32_t *word)
+{
+	return (uint32_t *)ol_wait_slot((size_t)word) + 1;
+}
+
+static inline void ol_wait_begin(struct ol_waiting *me, ol_ticks_t until)
+{
+	ol_ticks_t now = ol_now();
+
+	ol_count(OL_SLOW_PATH);
+	me->until = until;
+	me->yields = ol_later(now, 1, ol_tune(spin));
+	me->sleeps = ol_later(now, OL_WAIT_ALONE, ol_tune(lease));
+}
+
+static inline void ol_wait_yield(struct ol_waiting *me)
+{
+	ol_ticks_t since = ol_now(), now;
+
+	ol_count(OL_YIELD);
+	ol_yield();
+	now = ol_now();
+	if (ol_before(now, ol_later(since, 1, ol_tune(pace)))) /* two context switches */
+		me->yields = ol_later(now, 1, ol_tune(prompt));
+	else if (!ol_before(now, ol_later(since, OL_WAIT_LONG, ol_tune(lease))))
+		me->sleeps = now;
+}
+
+/* What a waiter does after a look that told it to wait on. */
+enum ol_wait_next { OL_WAIT_OVER, OL_WAIT_LOOK, OL_WAIT_SLEEP };
+
+static inline enum ol_wait_next ol_wait_step(struct ol_waiting *me)
+{
+	if (ol_passed(me->until))
+		return OL_WAIT_OVER;
+	if (!ol_passed(me->yields))
+		ol_relax_until(ol_earlier(me->yields, me->until));
+	else if (ol_passed(me->sleeps))
+		return OL_WAIT_SLEEP;
+	else
+		ol_wait_yield(me);
+	return OL_WAIT_LOOK;
+}
+
+/* From [S] on the context counts as a sleeper. */
+static inline void ol_wait_prepare(const uint32_t *word)
+{
+	ol_add_relaxed(ol_wait_sleepers(word), 1u); /* [S] */
+}
+
+static inline void ol_wait_cancel(const uint32_t *word)
+{
+	ol_add_relaxed(ol_wait_sleepers(word), ~0u);
+}
+
+static OL_COLD void ol_wait_sleep(const uint32_t *word, uint32_t seen, uint32_t key,
+				  ol_ticks_t until)
+{
+	ol_leave();
+	ol_count(OL_PARK);
+	ol_park(word, seen, key, until);
+	ol_wait_cancel(word);
+}
+
+/* One turn of a wait for *word, in which `seen` was just seen. False if the deadline has come. */
+static inline bool ol_wait_turn(struct ol_waiting *me, const uint32_t *word, uint32_t seen,
+				uint32_t key)
+{
+	enum ol_wait_next next = ol_wait_step(me);
+
+	if (next == OL_WAIT_SLEEP) {
+		ol_wait_prepare(word);
+		ol_wait_sleep(word, seen, key, me->until);
+	}
+	return next != OL_WAIT_OVER;
+}
+
+static OL_COLD bool ol_wait_slow(const uint32_t *word, ol_condition_t *holds, uint32_t argument,
+				 uint32_t key, ol_ticks_t until)
+{
+	struct ol_waiting me;
+	uint32_t seen;
+
+	ol_wait_begin(&me, until);
+	while (!holds(seen = ol_load_acquire(word), argument)) /* [A] */
+		if (!ol_wait_turn(&me, word, seen, key))
+			return false;
+	return true;
+}
+
+/*
+ * Waits until holds(*word, argument): true. False if the time `until` came first. The word is looked at at least
+ * once. Acquires what its writer released. `key` says which calls of ol_wake() are for this waiter, by a bit that
+ * they share.
+ */
+static inline bool ol_wait_for(const uint32_t *word, ol_condition_t *holds, uint32_t argument,
+			       uint32_t key, ol_ticks_t until)
+{
+	return holds(ol_load_acquire(word), argument) ||
+	       ol_wait_slow(word, holds, argument, key, until);
+}
+
+static inline bool ol_wait_until(const uint32_t *word, ol_condition_t *holds, uint32_t argument,
+				 ol_ticks_t until)
+{
+	return ol_wait_for(word, holds, argument, OL_ANY, until);
+}
+
+/* After a change that those who sleep on `word` may wait for. */
+static inline bool ol_wait_has_sleepers(const uint32_t *word)
+{
+	ol_fence();
+	return ol_load_relaxed(ol_wait_sleepers(word)) || /* [W] */
+	       ol_tune(shared); /* other processes have counts of their own */
+}
+
+/*
+ * After a change of *word: wakes up to n of those that sleep until it changes, and share a bit with `key`. The
+ * memory may be gone: a waiter that saw the change may have freed it.
+ */
+static inline void ol_wake(const uint32_t *word, uint32_t key, int n)
+{
+	if (OL_UNLIKELY(ol_wait_has_sleepers(word))) {
+		ol_count(OL_KICK);
+		ol_kick(word, key, n);
+	}
+}
+
+static inline void ol_wake_all(const uint32_t *word)
+{
+	ol_wake(word, OL_ANY, INT32_MAX);
+}
+#endif
