@@ -17,16 +17,30 @@ struct workload_lock {
 	struct handover *handover;
 };
 
+/* Why a context is to leave: its thread goes and another comes, or all is over. */
+enum { LEAVE = 1, OVER = 2 };
+
 /* A place for a context. Only its thread writes, but for `stop`, and for what meter.h says. */
 struct workload_me {
 	uint64_t turns;
-	uint32_t stop; /* not 0: leave after this turn */
+	uint32_t stop;	/* not 0: leave after this turn */
+	uint32_t asked; /* to leave, where all do so together */
 	uint32_t index;
 	uint64_t limit; /* by count: leave after so many turns */
 	struct workload_random random;
 	struct run *run;
 	struct meter meter;
 } OL_OWN_LINE;
+
+static inline bool workload_is_asked(const struct workload_me *me)
+{
+	return ol_load_relaxed(&me->asked) != 0;
+}
+
+static inline void workload_leave(struct workload_me *me)
+{
+	ol_store_relaxed(&me->stop, (uint32_t)OVER);
+}
 
 #if WORKLOAD_MEASURED
 /* Acquires, and notes how long that took. */

@@ -127,6 +127,12 @@ const char *request_parse(struct request *request, char *line, double unit_ns)
 	fill(cell, values);
 	if (cell->workload == NO_WORKLOAD || !cell->subject.ops)
 		return form;
+	if (subject_meets(&cell->subject) !=
+	    (strcmp(loops_plain[cell->workload].name, "rounds") == 0))
+		return "the workload rounds is for barriers, and barriers for rounds; `overlock "
+		       "locks` lists them";
+	if (subject_meets(&cell->subject) && cell->phases > 1)
+		return "phases= is not for barriers, whose contexts come and go together";
 	if (param(cell, "nested", 0) && param(cell, "locks", 1) < 2)
 		return "nested=1 needs locks=2 or more";
 	if (request_is_replay(cell)) {

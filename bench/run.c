@@ -16,8 +16,6 @@
 #define WARM_UP		0.1
 /* A collapsed FIFO lock lets its waiters go one time slice each: not worth more than this. */
 #define DRAIN_SECONDS	0.25
-/* Why a context is to leave: its thread goes and another comes, or all is over. */
-enum { LEAVE = 1, OVER = 2 };
 
 static uint64_t after(uint64_t since, double seconds)
 {
@@ -224,7 +222,8 @@ static void drain(struct run *run)
 {
 	uint64_t since = ol_clock();
 
-	for (unsigned i = 0; i < run->cell->threads; i++)
+	ol_store_relaxed(&run->contexts[0].asked, 1u);
+	for (unsigned i = 0; i < run->cell->threads && !subject_meets(&run->cell->subject); i++)
 		ol_store_relaxed(&run->contexts[i].stop, (uint32_t)OVER);
 	run->result->drained = emptied(run, after(since, DRAIN_SECONDS));
 	run->result->drain_seconds = (double)(ol_clock() - since) * 1e-9;

@@ -59,6 +59,8 @@ static bool set_up_locks(struct run *run, const struct subject *subject)
 		char *l = memory + i * stride;
 
 		run->platform.locks[i] = (struct workload_lock){ subject->ops, l, handovers + i };
+		if (subject_meets(subject))
+			*(uint32_t *)l = run->platform.contexts;
 		if (subject->init)
 			subject->init(l);
 	}

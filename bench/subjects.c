@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include "subjects.h"
-#include "peer.h"
+#include "barriers.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,8 @@ struct table {
 	const struct ol_peer *peers;
 	struct table *next;
 };
-static struct table rtm = { .kind = "peer", .peers = ol_peers_rtm };
+static struct table barriers = { .kind = "barrier", .peers = ol_barriers };
+static struct table rtm = { .kind = "peer", .peers = ol_peers_rtm, .next = &barriers };
 static struct table first = { .kind = "peer", .peers = ol_peers, .next = &rtm };
 static char wrong[512];
 

@@ -9,6 +9,12 @@ struct subject {
 	void (*init)(void *lock); /* null: all zero is ready */
 };
 
+/* A barrier, for the workload `rounds`. Its contexts leave together. */
+static inline bool subject_meets(const struct subject *s)
+{
+	return s->ops->traits & OL_MEETS;
+}
+
 /* The subject of that name, or one whose ops are null. */
 struct subject subject_find(const char *id);
 

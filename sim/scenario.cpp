@@ -3,6 +3,8 @@
 
 #include "table.h"
 
+#include "barriers.h"
+
 #include <check/engine/subjects.h>
 #include <check/engine/tuning.h>
 
@@ -191,6 +193,8 @@ ol_tuning read_tuning(const Json &json) {
 const ol_lock_ops *lock_of(const std::string &name) {
     const ol_lock_ops *found = engine::find_subject(name);
 
+    if (!found)
+        found = find_barrier(name);
     if (!found && name != "none")
         bad("there is no lock " + name);
     return found;
@@ -235,6 +239,8 @@ GuestPlan read_guest(const Json &json, size_t number) {
         bad(g.name + ".mix is what the workload mix needs, and no other has");
     if (!g.lock && g.workload != "burn")
         bad(g.name + ".lock is missing, which the workload " + g.workload + " takes");
+    if (g.lock && !(g.lock->traits & OL_MEETS) == (g.workload == "rounds"))
+        bad(g.name + ": the workload rounds is for barriers, and barriers for rounds");
     at_least_one(g.contexts, g.name + ".contexts");
     at_most(g.contexts, most_contexts, g.name + ".contexts");
     at_most(g.vcpus, most_cpus, g.name + ".vcpus");

@@ -85,6 +85,8 @@ void Simulation::make_workload(Guest &g) {
         workload_lock l{};
         l.ops = plan.lock;
         l.memory = allocate("lock", plan.lock->size);
+        if (plan.lock->traits & OL_MEETS)
+            *static_cast<uint32_t *>(l.memory) = plan.contexts;
         g.locks.push_back(l);
     }
     g.shared = allocate("shared", g.loop->shared);

@@ -23,7 +23,7 @@ from overlock_tools.bench.campaign import Show
 from overlock_tools.bench.rounds import Job
 from overlock_tools.bench.server import Server
 from overlock_tools.bench.subjects import Subjects
-from overlock_tools.core.model import paper_settings
+from overlock_tools.core.model import defs, paper_settings
 from overlock_tools.core.model import plan as plans
 from overlock_tools.core.model.plan import Plan
 from overlock_tools.core.model.workloads import BY_TIME_ONLY, WITHOUT_A_LOCK, Workload
@@ -32,6 +32,7 @@ from overlock_tools.core.system.errors import MISSING, Fail
 from overlock_tools.core.system.terminal import console as terminal
 
 THREADS = "1x,2x,4x"
+BARRIER = "pthread_barrier"  # the baseline where barriers are measured
 
 
 @dataclass(frozen=True)
@@ -75,11 +76,12 @@ class Asked:
     def locks(self) -> str:
         return ",".join(map(_named, self.names))
 
-    def variants(self, known: Subjects) -> list[str]:
-        return subjects.parse_variants(self.locks, known)
+    def variants(self, known: Subjects, workload: str) -> list[str]:
+        return subjects.parse_variants(self.locks, known, workload)
 
-    @property
-    def baseline(self) -> str:
+    def baseline(self, workload: str) -> str:
+        if workload == defs.MEETS and "baseline" not in self.given:
+            return BARRIER
         return _named(self["baseline"])
 
 
@@ -114,8 +116,8 @@ def planned(
 ) -> Plan:
     """What was given, else the paper's setting, else the default."""
     setting = paper_settings.setting(asked["as_in"], workload.name) if asked["as_in"] else None
-    baseline = subjects.parse_variants(asked.baseline, known)[0]
-    variants = asked.variants(known)
+    baseline = subjects.parse_variants(asked.baseline(workload.name), known, workload.name)[0]
+    variants = asked.variants(known, workload.name)
     if workload.name in WITHOUT_A_LOCK:
         variants = [baseline]
     turns = asked.preferred("turns", setting and setting.turns)
@@ -191,7 +193,9 @@ def single(workload: Workload, asked: Asked, show: Show | None = None) -> int:
             resume.check_same(file, kept, result)
         job = Job(plan, kept or result)
         campaign.introduce(job, console)
-        if "baseline" not in asked.given and plan.baseline not in asked.variants(known):
+        if "baseline" not in asked.given and plan.baseline not in asked.variants(
+            known, workload.name
+        ):
             console.print(f"{plan.baseline} is measured too, as the baseline (--baseline)")
         if job.to_do:
             job.result.warnings += campaign.quiet_enough(asked["if_busy"], console)

@@ -114,7 +114,7 @@ def run(asked: Asked) -> int:
     asked = Asked({**NOT_ASKED, **asked.options, **locks}, asked.given)
     loads, console, folder = chosen(asked.options), terminal(), asked["output"]
     with bench.serving(asked) as (server, known):
-        ours, again = asked.variants(known)[:2]
+        ours, again = asked.variants(known, "sections")[:2]
         shared = Campaign(asked, known, ours, again)
         parts = [shared.part(load) for load in loads]
         campaign.make(folder)

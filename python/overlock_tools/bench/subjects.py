@@ -19,13 +19,16 @@ from overlock_tools.core.model.workloads import Workload
 from overlock_tools.core.system import machine, native
 from overlock_tools.core.system.errors import Fail
 
+BARRIER = "barrier"  # the kind of such a subject
+
 
 @dataclass(frozen=True)
 class Subjects:
     """What overlock-bench can measure, as it says itself."""
 
     facts: dict[str, Any]
-    what: dict[str, str]
+    what: dict[str, str]  # of locks
+    barriers: dict[str, str]
     peers: list[str]
     missing: list[str]  # peers that are not installed
     workloads: dict[str, Workload]
@@ -37,7 +40,8 @@ def known_to(bench: Server, missing: Sequence[str] = ()) -> Subjects:
     found = workloads.from_facts(facts)
     return Subjects(
         facts,
-        {entry["id"]: entry["what"] for entry in listed},
+        {e["id"]: e["what"] for e in listed if e["kind"] != BARRIER},
+        {e["id"]: e["what"] for e in listed if e["kind"] == BARRIER},
         [entry["id"] for entry in listed if entry["kind"] == "peer"],
         list(missing),
         found,
@@ -49,13 +53,14 @@ def subjects() -> Subjects:
         return known_to(bench)
 
 
-def parse_variants(text: str, known: Subjects) -> list[str]:
+def parse_variants(text: str, known: Subjects, workload: str = "") -> list[str]:
     """`ticket,preemptable_ticket@tau=0@spin=500,all,peers` as a list without repetitions."""
-    groups = {"all": list(known.what), "peers": known.peers}
+    what = known.barriers if workload == defs.MEETS else known.what
+    groups = {"all": list(what), "peers": known.peers}
     variants: dict[str, None] = {}
     where = "`overlock locks` lists them, peers included"
     for word in filter(None, (word.strip() for word in text.split(","))):
-        listed = groups.get(word) or [defs.checked_variant(word, known.what, where)]
+        listed = groups.get(word) or [defs.checked_variant(word, what, where)]
         variants.update(dict.fromkeys(listed))
     if not variants:
         raise Fail("--locks names no lock; `overlock locks` lists them, `all` selects all")

@@ -71,14 +71,14 @@ class Scenario:
         said = self.values.get("locks", ALL)
         found: dict[str, None] = {}
         for name in [said] if isinstance(said, str) else said:
-            listed = defs.load().locks if name == ALL else [self._checked(name)]
+            listed = subjects(self.values) if name == ALL else [self._checked(name)]
             found |= dict.fromkeys(listed)
         return list(found)
 
     def _checked(self, variant: str) -> str:
         try:
             where = "`overlock locks` lists them"
-            return defs.checked_variant(variant, defs.load().locks, where)
+            return defs.checked_variant(variant, subjects(self.values), where)
         except Fail as error:
             self.refuse(("locks",), error.message)
 
@@ -249,6 +249,14 @@ def _check(scenario: Scenario) -> None:
     _check_locks(scenario)
 
 
+def subjects(values: Values) -> Mapping[str, Any]:
+    """What its guests may have: locks, or the barriers that can be simulated."""
+    known = defs.load()
+    if any(guest.get("workload") == defs.MEETS for guest in values["guest"]):
+        return {name: barrier for name, barrier in known.barriers.items() if barrier.simulated}
+    return known.locks
+
+
 def _order(scenario: Scenario, at: Path_) -> int:
     """Options first, then from the top of the file."""
     for end in range(len(at), 0, -1):
@@ -269,7 +277,7 @@ def _check_guest(scenario: Scenario, number: int, guest: Values) -> None:
     if lock not in (EACH, NONE):
         try:
             where = f"{EACH}, {NONE}, or one that `overlock locks` lists"
-            guest["lock"] = defs.checked_variant(lock, defs.load().locks, where)
+            guest["lock"] = defs.checked_variant(lock, subjects(scenario.values), where)
         except Fail as error:
             scenario.refuse(("guest", number, "lock"), error.message)
     if users and "vcpus" not in guest:
@@ -287,7 +295,7 @@ def _check_guest(scenario: Scenario, number: int, guest: Values) -> None:
 
 def _rename_locks(values: Values) -> None:
     """What scenarios call by a name that a lock had."""
-    known = defs.load().locks
+    known = subjects(values)
     for key in ("locks", "baseline"):
         if isinstance(said := values.get(key), list):
             values[key] = [defs.now_called(name, known) for name in said]

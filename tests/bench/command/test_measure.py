@@ -57,7 +57,7 @@ def nothing() -> None:
 def job() -> Job:
     workload = Workload("sections", "sections, made up")
     plan = Plan(workload, list(RATES), [1, 2], "tas", seed=1, rounds=3, seconds=0.1)
-    return Job(plan, subjects.new_result(plan, Subjects({}, {}, [], [], {})))
+    return Job(plan, subjects.new_result(plan, Subjects({}, {}, {}, [], [], {})))
 
 
 def go(job: Job, watching: Watching, stand_in: StandIn | None = None, **more: Any) -> None:

@@ -10,6 +10,7 @@ from tests.conftest import NATIVE, TOP
 
 BUILT = NATIVE.parent / "tests"
 EXCLUDES_NOBODY, STOPS_GRANTING = "in_step", "dead_end"
+OPENS_EARLY = "opens_early"  # a barrier
 
 from overlock_tools.bench import header_locks, server  # noqa: E402  (after the folder is named)
 
@@ -18,6 +19,8 @@ class Bench:
     def __init__(self, running: server.Server) -> None:
         self._server = running
         self.workloads = [entry["id"] for entry in running.facts["workloads"]]
+        subjects = running.facts["subjects"]
+        self.barriers = [entry["id"] for entry in subjects if entry["kind"] == "barrier"]
 
     def measure(self, workload: str, **options: object) -> dict[str, Any]:
         """`workload` may bring parameters: "sections locks=8"."""
@@ -34,5 +37,6 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
         f"--lock-so={name}={header_locks.compile_lock(headers / f'{name}.h', folder)}"
         for name in (EXCLUDES_NOBODY, STOPS_GRANTING)
     ]
+    options.append(f"--peers={BUILT / OPENS_EARLY}.so")
     with server.started(options) as running:
         yield Bench(running)

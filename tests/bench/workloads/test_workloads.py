@@ -7,7 +7,14 @@ import sys
 
 import pytest
 
-from tests.bench.workloads.conftest import BUILT, EXCLUDES_NOBODY, STOPS_GRANTING, Bench
+from overlock_tools.core.system.errors import Fail
+from tests.bench.workloads.conftest import (
+    BUILT,
+    EXCLUDES_NOBODY,
+    OPENS_EARLY,
+    STOPS_GRANTING,
+    Bench,
+)
 from tests.processes import until
 
 # With a lock, and in turns of which every one counts; parameters that make another path.
@@ -35,11 +42,14 @@ LOCKED = (
 # Two turns of it conflict where their inodes are neighbours: of as many as by default, hardly ever.
 RARELY_IN_CONFLICT = ("tx",)
 WITHOUT_A_LOCK = ("invalidation", "throw")
+OF_BARRIERS = "rounds"
 TURNS = 10_000
 
 
 def test_every_workload_is_tested(bench: Bench) -> None:
-    assert {text.split()[0] for text in LOCKED + WITHOUT_A_LOCK} == set(bench.workloads)
+    assert {text.split()[0] for text in (*LOCKED, *WITHOUT_A_LOCK, OF_BARRIERS)} == set(
+        bench.workloads
+    )
 
 
 @pytest.mark.parametrize("workload", LOCKED)
@@ -59,6 +69,31 @@ def test_good_locks(bench: Bench, workload: str, lock: str, threads: int) -> Non
     cell = bench.measure(workload, variant=lock, threads=threads, turns=TURNS, seconds=600)
     assert (cell["wrong"], cell["cut"]) == ("", False)
     assert cell["acquisitions"] == threads * TURNS
+
+
+def test_a_barrier_that_opens_early_is_caught(bench: Bench) -> None:
+    options = {"variant": OPENS_EARLY, "threads": 4, "seconds": 0.1}
+    assert "before another had arrived" in bench.measure(OF_BARRIERS, **options)["wrong"]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_good_barriers(bench: Bench, threads: int) -> None:
+    for barrier in bench.barriers:
+        if barrier == "spin_barrier" and threads > 2:
+            continue  # each round would take time slices
+        options = {"variant": barrier, "threads": threads}
+        cell = bench.measure(OF_BARRIERS, **options, turns=2000, seconds=600)
+        assert (cell["wrong"], cell["cut"]) == ("", False)
+        assert cell["acquisitions"] == threads * 2000
+        cell = bench.measure(f"{OF_BARRIERS} shape=exponential", **options, seconds=0.05)
+        assert cell["wrong"] == ""
+        assert cell["drained"], barrier  # all left after the same round
+
+
+def test_barriers_are_for_their_workload_only(bench: Bench) -> None:
+    for workload, variant in ((OF_BARRIERS, "ticket"), ("sections", "barrier")):
+        with pytest.raises(Fail, match="rounds is for barriers"):
+            bench.measure(workload, variant=variant)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])

@@ -33,6 +33,11 @@ def print_peers(out: Console) -> None:
             out.print(Text(peer.id, style="bold"), Text(peer.what))
 
 
+def print_barriers(out: Console) -> None:
+    for barrier in defs.load().barriers.values():
+        out.print(Text(barrier.id, style="bold"), Text(barrier.what))
+
+
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the locks as JSON.")
 def command(as_json: bool) -> None:
@@ -51,3 +56,5 @@ def command(as_json: bool) -> None:
     print_locks(out)
     out.print("\nOther libraries' locks (peers), for `overlock bench`:\n")
     print_peers(out)
+    out.print(f"\nBarriers, for `overlock bench {defs.MEETS}`:\n")
+    print_barriers(out)

@@ -17,6 +17,7 @@ ORDINARY = (
     "one for the platform layer: `overlock new mine` writes mine.h"
 )
 T = TypeVar("T")
+MEETS = "rounds"  # the workload whose subjects are barriers
 ELIDES = "rtm"  # the family of peers that elide by transactions
 
 
@@ -38,6 +39,16 @@ class Peer:
     id: str
     family: str
     package: str  # Debian's, to build it with
+    source: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """A subject of the workload `rounds`: bench/workload/barriers.def."""
+
+    id: str
+    simulated: bool  # it can be
     source: str
     what: str
 
@@ -127,6 +138,7 @@ class Defs:
     locks: dict[str, Lock]
     aliases: dict[str, str]  # names that locks had, and those locks
     peers: dict[str, Peer]
+    barriers: dict[str, Barrier]
     events: dict[str, Event]
     tunables: dict[str, Tunable]
     variables: dict[str, str]  # what `overlock run` tells the preloaded library, and what it means
@@ -207,6 +219,7 @@ def load() -> Defs:
         {lock.id: lock for lock in locks},
         {entry["name"]: entry["id"] for entry in raw["aliases"]},
         {entry["id"]: Peer(**entry) for entry in raw["peers"]},
+        {entry["id"]: Barrier(**entry) for entry in raw["barriers"]},
         {entry["name"]: Event(**entry) for entry in raw["events"]},
         {entry["name"]: Tunable(**entry) for entry in raw["tunables"]},
         {entry["name"]: entry["what"] for entry in raw["variables"]},

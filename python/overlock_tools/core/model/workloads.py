@@ -10,6 +10,7 @@ from overlock_tools.core.model import defs
 UNITS = {
     "invalidation": "updates",
     "conditions": "items",
+    "rounds": "arrivals",
     "throw": "throws",
     "throw_locked": "throws",
 }

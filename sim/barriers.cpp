@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Barriers as subjects of the workload `rounds`.
+#define OL_ONE_WORLD <sim/one_world.h>
+#include <overlock/port.h>
+
+// The world comes before the tables.
+#include "barriers.h"
+
+#include <meeting.h>
+
+namespace ol::simulator {
+
+namespace {
+
+#define ONLY_any(...) __VA_ARGS__
+#define ONLY_user(...)
+#define BARRIER(id, where, source, what)                                                           \
+    ONLY_##where(constexpr ol_lock_ops id##_ops = MEETING_OPS(id, source, what);)
+#include <barriers.def>
+#undef BARRIER
+
+constexpr const ol_lock_ops *all[] = {
+#define BARRIER(id, where, ...) ONLY_##where(&id##_ops, )
+#include <barriers.def>
+#undef BARRIER
+};
+
+} // namespace
+
+const ol_lock_ops *find_barrier(const std::string &name) {
+    for (const ol_lock_ops *b : all)
+        if (name == b->id)
+            return b;
+    return nullptr;
+}
+
+} // namespace ol::simulator
