@@ -8,15 +8,11 @@
  * One context writes the number of the round before it meets the others, each in its turn; who is through and sees
  * an older number was let through before that one had arrived.
  *
- * All leave after the same round: context 0 says which one is the last, and is asked to by the platform. So it
- * has, beside what workload.h says:
- *
- *	workload_is_asked(me)	the contexts are to leave
- *	workload_leave(me)	this one has no further turn
+ * All leave after the same round: context 0 says which one is the last, once the platform asks it to leave.
  */
 #include "workload.h"
 
-#define ROUNDS_NO_END	UINT64_MAX
+#define ROUNDS_NO_END	(~(uint64_t)0)
 
 struct rounds {
 	uint64_t round OL_OWN_LINE;

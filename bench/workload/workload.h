@@ -30,6 +30,8 @@
  *	workload_acquire(me, lock), workload_release(me, lock)
  *	workload_burn(units)	burns CPU time, `units` of uint64_t: work, not waiting for a clock, so
  *				that time off the CPU is not mistaken for work done
+ *	workload_is_asked(me)	the contexts are to leave together: rounds.h
+ *	workload_leave(me)	this one has no further turn
  * and, if it is a simulator, in which work by itself takes no time:
  *	WORKLOAD_CHARGE(cost, n) n times what `cost` of sim/costs.def says
  */
