@@ -30,6 +30,7 @@ LISTS = {
         {"id": "timed", "what": "one of them gives up", "drawn": False},
         {"id": "free", "what": "the last one out frees the lock", "drawn": False},
     ],
+    "waits": [{"id": "gate", "scenarios": [{"id": "opens", "what": "opens"}]}],
     "budgets": [
         {"id": "stop", "what": "a context off its CPU while others' time runs", "times": 0},
         {"id": "expiry", "what": "a deadline that passes", "times": 1},
