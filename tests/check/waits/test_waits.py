@@ -6,6 +6,7 @@ A mutant says `check`, the smallest run in which it is caught, and `holds`, a le
 show its fault, in the words of tests/check/mutants/test_mutants.py."""
 
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -101,3 +102,15 @@ def test_mutant_holds_where_its_fault_cannot_show(mutant: Mutant) -> None:
 @pytest.mark.parametrize("wait", WAITS)
 def test_each_has_mutants(wait: str) -> None:
     assert sum(mutant.of == wait for mutant in MUTANTS) >= FEWEST
+
+
+def test_the_command_knows_them() -> None:
+    """With its cache, and what applies to each."""
+    done = subprocess.run(
+        ["overlock", "check", "latch", "--json", "/dev/null"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "checks exhausted: hold" in done.stdout
