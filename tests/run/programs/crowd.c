@@ -15,23 +15,33 @@ static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 
 static bool bound;
 
-static void bind_to(uintptr_t place)
+static cpu_set_t cpu_of(uintptr_t place)
 {
 	cpu_set_t one;
 
-	if (!bound)
-		return;
 	CPU_ZERO(&one);
 	CPU_SET(place % (uintptr_t)sysconf(_SC_NPROCESSORS_ONLN), &one);
-	sched_setaffinity(0, sizeof(one), &one);
+	return one;
 }
 
 static void *wait_once(void *arg)
 {
-	bind_to((uintptr_t)arg + 1);
 	pthread_mutex_lock(&m);
 	pthread_mutex_unlock(&m);
 	return arg;
+}
+
+/* Bound before it begins: nobody sees it elsewhere. */
+static void start(pthread_t *thread, uintptr_t place)
+{
+	cpu_set_t its = cpu_of(place);
+	pthread_attr_t attr;
+
+	pthread_attr_init(&attr);
+	if (bound)
+		pthread_attr_setaffinity_np(&attr, sizeof(its), &its);
+	pthread_create(thread, &attr, wait_once, 0);
+	pthread_attr_destroy(&attr);
 }
 
 int main(int argc, char **argv)
@@ -40,10 +50,14 @@ int main(int argc, char **argv)
 	pthread_t threads[64];
 
 	bound = argc > 2;
-	bind_to(0);
+	if (bound) {
+		cpu_set_t its = cpu_of(0);
+
+		sched_setaffinity(0, sizeof(its), &its);
+	}
 	pthread_mutex_lock(&m);
 	for (uintptr_t i = 0; i < (uintptr_t)n; i++)
-		pthread_create(&threads[i], 0, wait_once, (void *)i);
+		start(&threads[i], i + 1);
 	usleep(300000);
 	pthread_mutex_unlock(&m);
 	for (int i = 0; i < n; i++)
