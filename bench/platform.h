@@ -20,7 +20,7 @@ struct workload_lock {
 /* Why a context is to leave: its thread goes and another comes, or all is over. */
 enum { LEAVE = 1, OVER = 2 };
 
-/* A place for a context. Only its thread writes, but for `stop`, and for what meter.h says. */
+/* A place for a context. Only its thread writes, but for `stop` and `asked`, and for what meter.h says. */
 struct workload_me {
 	uint64_t turns;
 	uint32_t stop;	/* not 0: leave after this turn */

@@ -3,6 +3,7 @@
 #include "subjects.h"
 #include "barriers.h"
 #include <dlfcn.h>
+#include <meeting.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,11 @@ static struct table barriers = { .kind = "barrier", .peers = ol_barriers };
 static struct table rtm = { .kind = "peer", .peers = ol_peers_rtm, .next = &barriers };
 static struct table first = { .kind = "peer", .peers = ol_peers, .next = &rtm };
 static char wrong[512];
+
+bool subject_meets(const struct subject *s)
+{
+	return s->ops->traits & MEETING_TRAIT;
+}
 
 struct subject subject_find(const char *id)
 {

@@ -34,4 +34,8 @@ const ol_lock_ops *find_barrier(const std::string &name) {
     return nullptr;
 }
 
+bool is_barrier(const ol_lock_ops &subject) {
+    return subject.traits & MEETING_TRAIT;
+}
+
 } // namespace ol::simulator

@@ -8,6 +8,7 @@
 namespace ol::simulator {
 
 const ol_lock_ops *find_barrier(const std::string &name); // of workload/barriers.def, or null
+bool is_barrier(const ol_lock_ops &subject);
 
 } // namespace ol::simulator
 #endif

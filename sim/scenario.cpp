@@ -239,7 +239,7 @@ GuestPlan read_guest(const Json &json, size_t number) {
         bad(g.name + ".mix is what the workload mix needs, and no other has");
     if (!g.lock && g.workload != "burn")
         bad(g.name + ".lock is missing, which the workload " + g.workload + " takes");
-    if (g.lock && !(g.lock->traits & OL_MEETS) == (g.workload == "rounds"))
+    if (g.lock && is_barrier(*g.lock) != (g.workload == "rounds"))
         bad(g.name + ": the workload rounds is for barriers, and barriers for rounds");
     at_least_one(g.contexts, g.name + ".contexts");
     at_most(g.contexts, most_contexts, g.name + ".contexts");

@@ -2,6 +2,8 @@
 // A run from its scenario to its end, and what the workloads ask.
 #include "simulation.h"
 
+#include "barriers.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -85,7 +87,7 @@ void Simulation::make_workload(Guest &g) {
         workload_lock l{};
         l.ops = plan.lock;
         l.memory = allocate("lock", plan.lock->size);
-        if (plan.lock->traits & OL_MEETS)
+        if (is_barrier(*plan.lock))
             *static_cast<uint32_t *>(l.memory) = plan.contexts;
         g.locks.push_back(l);
     }

@@ -2,22 +2,26 @@
 #ifndef WORKLOAD_MEETING_H
 #define WORKLOAD_MEETING_H
 /*
- * Barriers as subjects of the workload `rounds`: to acquire one is to wait at it, and a release does nothing. The
- * trait OL_MEETS says so. The object begins with the number of contexts that meet, which the platform sets before
- * it calls the subject's init.
+ * Barriers as subjects of the workload `rounds`: to acquire one is to wait at it, and a release does nothing.
+ * MEETING_TRAIT, which no lock has, says so. The object begins with the number of contexts that meet, MEETING_MOST
+ * at most, which the platform sets before it calls the subject's init.
  *
- * MEETING(id, type, wait), with a line in barriers.def: `wait` is an expression with `b`, which points to a `type`, and `n`.
+ * MEETING(id, type, wait), with a line in barriers.def: `wait` is an expression with `b`, which points to a `type`,
+ * and `n`.
  */
 #include <overlock/ops.h>
 #include <overlock/wait/barrier.h>
 #include <overlock/wait/tree_barrier.h>
+
+#define MEETING_TRAIT	(1u << 31)
+#define MEETING_MOST	16384u
 
 #define MEETING(id, type, wait)								\
 	typedef struct {								\
 		uint32_t contexts;							\
 		type at OL_OWN_LINE;							\
 	} id##_meeting;									\
-	__attribute__((unused)) static void id##_meet(void *object)						\
+	__attribute__((unused)) static void id##_meet(void *object)			\
 	{										\
 		type *b = &((id##_meeting *)object)->at;				\
 		uint32_t n = ((id##_meeting *)object)->contexts;			\
@@ -28,8 +32,6 @@ static inline void meeting_release(void *object)
 {
 	(void)object;
 }
-
-#define MEETING_MOST	1024u /* contexts of a tree's nodes */
 
 typedef struct {
 	ol_tree_barrier_t nodes[OL_TREE_BARRIER_NODES(MEETING_MOST)];
@@ -57,7 +59,7 @@ MEETING_LOOP(yield_barrier, ol_yield())
 
 #define MEETING_OPS(id, source, what)							\
 	{										\
-		#id, source, what, OL_ABI, sizeof(id##_meeting), 128, OL_MEETS, id##_meet, 0, 0, \
+		#id, source, what, OL_ABI, sizeof(id##_meeting), 128, MEETING_TRAIT, id##_meet, 0, 0, \
 			meeting_release, 0, 0, 0, 0,					\
 	}
 #endif

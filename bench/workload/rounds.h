@@ -12,11 +12,9 @@
  */
 #include "workload.h"
 
-#define ROUNDS_NO_END	(~(uint64_t)0)
-
 struct rounds {
 	uint64_t round OL_OWN_LINE;
-	uint64_t last; /* ROUNDS_NO_END less the number of the last round; 0: it is not known */
+	uint64_t last; /* the number of the last round; 0: it is not known yet */
 	uint32_t early;
 };
 
@@ -47,12 +45,12 @@ static inline bool rounds_turn(const struct workload_run *run, struct rounds *w,
 		ol_store_relaxed(&w->round, round);
 	own->writer = own->writer + 1 < run->contexts ? own->writer + 1 : 0;
 	if (me->index == 0 && workload_is_asked(me))
-		ol_store_relaxed(&w->last, ROUNDS_NO_END - round);
+		ol_store_relaxed(&w->last, round);
 	workload_acquire(me, run->locks);
 	workload_release(me, run->locks);
 	if (ol_load_relaxed(&w->round) < round)
 		ol_store_relaxed(&w->early, 1u);
-	if (ol_load_relaxed(&w->last) == ROUNDS_NO_END - round)
+	if (ol_load_relaxed(&w->last) == round)
 		workload_leave(me);
 	return true;
 }

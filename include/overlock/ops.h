@@ -40,8 +40,7 @@
 	OL_TRAIT(NEEDS_RTM,	  18, "ol_htm_begin()")					\
 	OL_TRAIT(ELIDES,	  19, "sections may run more than once, and end where they began") \
 	OL_TRAIT(FORGIVES,	  20, "unlocking it while it is free changes nothing")	\
-	OL_TRAIT(BY_CLOCK,	  21, "sleepers look again by the clock: a lost wake-up costs time only") \
-	OL_TRAIT(MEETS,		  22, "a barrier: to acquire it is to wait until all contexts do")
+	OL_TRAIT(BY_CLOCK,	  21, "sleepers look again by the clock: a lost wake-up costs time only")
 
 enum ol_trait {
 #define OL_TRAIT(name, bit, what) OL_##name = 1 << (bit),
