@@ -556,6 +556,13 @@ void check_size(const Options &o, const Rules &rules) {
             "without store buffers (tso) and late kicks");
 }
 
+// What waits comes to sleep in few contexts only if it does not poll before. The result says so.
+void wait_at_once(Options &o) {
+    if (std::none_of(o.tunes.begin(), o.tunes.end(),
+                     [](const std::string &t) { return t.starts_with("spin="); }))
+        o.tunes.emplace_back("spin=0");
+}
+
 int run_wait(Options &o, const WaitSubject &subject) {
     const WaitScenario *scenario = nullptr;
     Setting setting;
@@ -570,12 +577,16 @@ int run_wait(Options &o, const WaitSubject &subject) {
         std::cout << about(subject) << "\n";
         return holds;
     }
+    if (!o.sites.empty() || o.native || !o.roles.empty() || !o.claims.empty() || o.fifo)
+        bad(std::string(subject.id) +
+            " is no lock: --sites, --native, --roles, --claim and --fifo are for locks");
     if (o.contexts < 2)
         bad(std::string(subject.id) + " needs 2 contexts: one of them waits for the other");
     setting.contexts = o.contexts;
     setting.acquisitions = o.acquisitions;
     o.lock = subject.id;
     o.limits.search = search_of(o);
+    wait_at_once(o);
     Rules rules = rules_of(o, 0, Scenario::lock_);
     check_size(o, rules);
     World world(model_of(o), rules);

@@ -53,7 +53,7 @@ static inline void ol_barrier_open(ol_barrier_t *b, uint32_t sense)
 	ol_wake_all(&b->word);
 }
 
-/* Takes an arrival back; false if all have arrived. */
+/* Takes an arrival back; false if all have arrived. Relaxed: it ends no release sequence, and publishes nothing. */
 static OL_COLD bool ol_barrier_leave(ol_barrier_t *b, uint32_t n, uint32_t sense)
 {
 	uint32_t w = ol_load_relaxed(&b->word);

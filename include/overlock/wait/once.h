@@ -11,7 +11,7 @@
  *
  * If it failed, the next to begin, or one of those that wait, does it again.
  *
- * Pairing: [A] (until.h) acquires from [D].
+ * Pairing: [A] (until.h too) acquires from [D]; so does [B], of the one that failed.
  */
 #include <overlock/wait/until.h>
 
@@ -34,7 +34,7 @@ static inline bool ol_once_is_done(const ol_once_t *o)
 static OL_COLD enum ol_once_begun ol_once_begin_slow(ol_once_t *o, ol_ticks_t until)
 {
 	do {
-		if (ol_cas_acquire(&o->state, OL_ONCE_NEW, OL_ONCE_RUNNING))
+		if (ol_cas_acquire(&o->state, OL_ONCE_NEW, OL_ONCE_RUNNING)) /* [B] */
 			return OL_ONCE_IS_MINE;
 		if (!ol_wait_until(&o->state, ol_differs, OL_ONCE_RUNNING, until))
 			return OL_ONCE_TIMED_OUT;

@@ -65,17 +65,17 @@ static inline void ol_wait_begin(struct ol_waiting *me, ol_ticks_t until)
 	me->sleeps = ol_later(now, OL_WAIT_ALONE, ol_tune(lease));
 }
 
+/* A yield shorter than two context switches (`pace`) let nobody else run. */
 static inline void ol_wait_yield(struct ol_waiting *me)
 {
-	ol_ticks_t since = ol_now(), now;
+	ol_ticks_t since = ol_now();
 
 	ol_count(OL_YIELD);
 	ol_yield();
-	now = ol_now();
-	if (ol_before(now, ol_later(since, 1, ol_tune(pace)))) /* two context switches */
-		me->yields = ol_later(now, 1, ol_tune(prompt));
-	else if (!ol_before(now, ol_later(since, OL_WAIT_LONG, ol_tune(lease))))
-		me->sleeps = now;
+	if (!ol_passed(ol_later(since, 1, ol_tune(pace))))
+		me->yields = ol_after(1, ol_tune(prompt));
+	else if (ol_passed(ol_later(since, OL_WAIT_LONG, ol_tune(lease))))
+		me->sleeps = since;
 }
 
 /* What a waiter does after a look that told it to wait on. */
@@ -100,6 +100,7 @@ static inline void ol_wait_prepare(const uint32_t *word)
 	ol_add_relaxed(ol_wait_sleepers(word), 1u); /* [S] */
 }
 
+/* Relaxed: who counts it for longer makes a system call for nothing. */
 static inline void ol_wait_cancel(const uint32_t *word)
 {
 	ol_add_relaxed(ol_wait_sleepers(word), ~0u);

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from overlock_tools.check import capabilities, foreign, source
+from overlock_tools.check import foreign, source
 from overlock_tools.check.job import Job, Subject
 from overlock_tools.check.outcome import Outcome, checked_result
 from overlock_tools.core.system import files, native, reading
@@ -61,8 +61,6 @@ class Cache:
 
 def digest(subject: Subject) -> str:
     """Of the lock's header and of all it includes, by name and text."""
-    if capabilities.of_wait(subject):
-        return ""  # it is in the checker, whose text counts anyway
     roots = [source.header_of(subject)]
     if subject.header and foreign.is_foreign(str(subject.header)):
         return _of_foreign(subject)

@@ -18,8 +18,8 @@ class Lists:
     """Names, each with what it is in one line."""
 
     locks: dict[str, frozenset[str]]  # each with the scenarios that apply to it
-    waits: dict[str, tuple[str, ...]]  # what is no lock; of its scenarios the first is its use
-    scenarios: dict[str, str]  # of either
+    waits: dict[str, dict[str, str]]  # what is no lock; of its scenarios the first is its use
+    scenarios: dict[str, str]  # of locks
     explored: frozenset[str]  # the scenarios of locks that are not drawn at random
     budgets: dict[str, str]
     usual: dict[str, int]  # budgets that nobody gives
@@ -66,7 +66,7 @@ def supported(subject: Subject) -> Supported:
 
 def of_wait(subject: Subject) -> tuple[str, ...]:
     """The scenarios of what is no lock."""
-    return () if subject.header else load().waits.get(subject.name, ())
+    return () if subject.header else tuple(load().waits.get(subject.name, ()))
 
 
 def complaint(said: str, status: int) -> str:
@@ -85,11 +85,10 @@ def load() -> Lists:
         {entry["id"]: entry["what"] for entry in raw[kind]}
         for kind in ("scenarios", "budgets", "models")
     )
-    of_waits = {s["id"]: s["what"] for wait in raw["waits"] for s in wait["scenarios"]}
     return Lists(
         {lock["id"]: frozenset(lock["scenarios"]) for lock in raw["locks"]},
-        {wait["id"]: tuple(s["id"] for s in wait["scenarios"]) for wait in raw["waits"]},
-        of_waits | scenarios,
+        {w["id"]: {s["id"]: s["what"] for s in w["scenarios"]} for w in raw["waits"]},
+        scenarios,
         frozenset(entry["id"] for entry in raw["scenarios"] if not entry["drawn"]),
         budgets,
         {budget["id"]: budget["times"] for budget in raw["budgets"]},

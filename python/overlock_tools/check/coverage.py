@@ -15,7 +15,7 @@ from overlock_tools.core.ordinary import wrapping
 from overlock_tools.core.system import native
 from overlock_tools.core.system.errors import Fail
 
-LOCKS = "overlock/lock/"
+LOCKS = re.compile("overlock/(?:lock|wait)/")
 # Of a compiler, its libraries and the platform layer: in functions of the lock, but not the lock.
 SYSTEM = re.compile(
     r"^(?:/usr/lib|/usr/include/c\+\+|/usr/include/[^/]*-linux|/rustc/|<)"
@@ -50,7 +50,7 @@ def _read(file: Path, subject: Subject | None) -> Code:
 def owned_by(subject: Subject | None) -> Callable[[str], str | None]:
     """A file's name in reports, by its path in debug information; None if it is not the lock's."""
     if subject is None or subject.header is None or subject.loaded is None:
-        return lambda path: Path(path).name if LOCKS in path else None
+        return lambda path: Path(path).name if LOCKS.search(path) else None
     folder = subject.loaded.parent.resolve()
     ours = _platform()
     table = {f"{PLACE}/{wrapping.TABLE}{suffix}" for suffix in (".c", ".cc")}
@@ -58,7 +58,7 @@ def owned_by(subject: Subject | None) -> Callable[[str], str | None]:
     def name(path: str) -> str | None:
         if path in table:
             return None
-        if LOCKS in path:
+        if LOCKS.search(path):
             return Path(path).name
         if SYSTEM.search(path) or any(Path(path).is_relative_to(one) for one in ours):
             return None

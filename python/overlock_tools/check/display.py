@@ -164,7 +164,11 @@ def listing(out: Console, known: Lists) -> None:
         out.print(Text(f"  {lock}" + (f"  (without {', '.join(left_out)})" if left_out else "")))
     out.print(Text("ways to wait that are no locks", style="bold"))
     for wait, its in known.waits.items():
-        out.print(Text(f"  {wait}  ({', '.join(its)})"))
+        out.print(Text(f"  {wait}"))
+        table = Table.grid(padding=(0, 2))
+        for word, what in its.items():
+            table.add_row(Text(f"    {word}"), Text(what))
+        put(out, table)
 
 
 def sentence(outcomes: Sequence[Outcome]) -> str:

@@ -190,7 +190,8 @@ def jobs(asked: Asked, of: Sequence[Subject]) -> list[Job]:
     if asked.thorough:
         return _thorough(asked, of)
     known = capabilities.load()
-    scenarios = names(asked.scenarios, known.scenarios, "scenario")
+    of_waits = {name: what for one in known.waits.values() for name, what in one.items()}
+    scenarios = names(asked.scenarios, of_waits | known.scenarios, "scenario")
     models = names(asked.models, known.models, "model")
     return [
         Job(

@@ -15,8 +15,10 @@ OTHER_PORTS = re.compile(r"overlock/port/(?!sim\b|lists\b|node\b)")
 
 
 def header_of(subject: Subject) -> Path | None:
-    path = subject.header or native.include() / f"overlock/lock/{subject.name}.h"
-    return path if path.is_file() else None
+    places = [
+        native.include() / f"overlock/{folder}/{subject.name}.h" for folder in ("lock", "wait")
+    ]
+    return next((path for path in [subject.header, *places] if path and path.is_file()), None)
 
 
 def closure(root: Path, include: Path) -> list[Path]:
@@ -81,6 +83,7 @@ def _folders() -> list[Path]:
     return [
         include / "overlock/lock",
         include / "overlock/lock/impl",
+        include / "overlock/wait",
         include / "overlock",
         top / "check",
         top / "check/engine",

@@ -59,7 +59,8 @@ class Limits:
         """Those that apply and were not run."""
         run = {one.job.scenario for one in self.outcomes}
         can = capabilities.supported(self.job.subject).scenarios
-        return [name for name in capabilities.load().scenarios if name in can - run]
+        listed = capabilities.of_wait(self.job.subject) or capabilities.load().scenarios
+        return [name for name in listed if name in can - run]
 
     @property
     def models(self) -> list[str]:

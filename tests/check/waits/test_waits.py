@@ -18,7 +18,8 @@ from tests.mutant import Mutant, read_all
 
 SECONDS = 300  # ends only what is far from a smallest run
 FEWEST = 4  # mutants of each
-SLEEPS = "spin=0 lease=0"  # at once, so that sleeping is explored
+POLLS = "spin=1000"  # first; the default is to yield at once
+SLEEPS = "spin=0 lease=0"  # at once
 
 Row = dict[str, Any]
 WAITS = re.findall(
@@ -47,7 +48,7 @@ def exhausted(wait: str, run: str) -> None:
 @pytest.mark.parametrize("wait", WAITS)
 def test_two_contexts_in_all_executions(wait: str, model: str) -> None:
     for scenario in scenarios(wait):
-        for tuned in ("", SLEEPS):
+        for tuned in (POLLS, "", SLEEPS):
             exhausted(wait, f"2x1 {model} {scenario} {tuned}")
 
 
