@@ -23,7 +23,7 @@ from overlock_tools.bench.campaign import Show
 from overlock_tools.bench.rounds import Job
 from overlock_tools.bench.server import Server
 from overlock_tools.bench.subjects import Subjects
-from overlock_tools.core.model import defs, paper_settings
+from overlock_tools.core.model import paper_settings
 from overlock_tools.core.model import plan as plans
 from overlock_tools.core.model.plan import Plan
 from overlock_tools.core.model.workloads import BY_TIME_ONLY, WITHOUT_A_LOCK, Workload
@@ -32,7 +32,6 @@ from overlock_tools.core.system.errors import MISSING, Fail
 from overlock_tools.core.system.terminal import console as terminal
 
 THREADS = "1x,2x,4x"
-BARRIER = "pthread_barrier"  # the baseline where barriers are measured
 
 
 @dataclass(frozen=True)
@@ -79,9 +78,8 @@ class Asked:
     def variants(self, known: Subjects, workload: str) -> list[str]:
         return subjects.parse_variants(self.locks, known, workload)
 
-    def baseline(self, workload: str) -> str:
-        if workload == defs.MEETS and "baseline" not in self.given:
-            return BARRIER
+    @property
+    def baseline(self) -> str:
         return _named(self["baseline"])
 
 
@@ -116,7 +114,7 @@ def planned(
 ) -> Plan:
     """What was given, else the paper's setting, else the default."""
     setting = paper_settings.setting(asked["as_in"], workload.name) if asked["as_in"] else None
-    baseline = subjects.parse_variants(asked.baseline(workload.name), known, workload.name)[0]
+    baseline = subjects.parse_variants(asked.baseline, known, workload.name)[0]
     variants = asked.variants(known, workload.name)
     if workload.name in WITHOUT_A_LOCK:
         variants = [baseline]

@@ -48,12 +48,15 @@ def run(asked: Asked) -> int:
 
 def _workloads(asked: Asked, known: Subjects) -> list[Workload]:
     names = [name.strip() for name in (asked["workloads"] or "").split(",") if name.strip()]
+    of_locks = {name: one for name, one in known.workloads.items() if name != defs.MEETS}
     for name in names:
-        there = ", ".join(known.workloads)
-        defs.known(known.workloads, name, "workload", f"expected one of {there}")
+        if name == defs.MEETS:
+            raise Fail(f"{name} measures barriers, not locks: `overlock bench {name}`")
+        there = ", ".join(of_locks)
+        defs.known(of_locks, name, "workload", f"expected one of {there}")
     if not names and asked["as_in"]:
-        names = [name for name in known.workloads if paper_settings.has(asked["as_in"], name)]
-    names = names or [name for name in known.workloads if name not in _left_out(asked)]
+        names = [name for name in of_locks if paper_settings.has(asked["as_in"], name)]
+    names = names or [name for name in of_locks if name not in _left_out(asked)]
     chosen = (throw_mutexes.chosen(known.workloads[name], known.workloads) for name in names)
     return list(dict.fromkeys(chosen))
 

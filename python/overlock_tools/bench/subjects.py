@@ -55,8 +55,11 @@ def subjects() -> Subjects:
 
 def parse_variants(text: str, known: Subjects, workload: str = "") -> list[str]:
     """`ticket,preemptable_ticket@tau=0@spin=500,all,peers` as a list without repetitions."""
-    what = known.barriers if workload == defs.MEETS else known.what
-    groups = {"all": list(what), "peers": known.peers}
+    what, peers_ = known.what, known.peers
+    if workload == defs.MEETS:
+        what = known.barriers
+        peers_ = [name for name, one in defs.load().barriers.items() if not one.simulated]
+    groups = {"all": list(what), "peers": peers_}
     variants: dict[str, None] = {}
     where = "`overlock locks` lists them, peers included"
     for word in filter(None, (word.strip() for word in text.split(","))):

@@ -45,6 +45,10 @@ Examples:
 """
 
 
+OF_BARRIERS = EXAMPLES.replace("ticket,preemptable_ticket@tau=0,peers", "barrier,peers").replace(
+    "--lock ./mine.h --locks all --counters", "--threads 1x,4x --background 2:hogs"
+)
+BARRIERS = completing(lambda: [*defs.load().barriers, "all", "peers"])
 CONTENDERS = completing(lambda: [*defs.load().locks, *defs.load().peers, "all", "peers"])
 LOADS = completing(lambda: [*loads.BY_NAME, "all"])
 WORKLOADS = completing(lambda: subjects.subjects().workloads)
@@ -138,10 +142,17 @@ def _command(workload: Workload) -> click.Command:
     def run(**options: Any) -> int:
         return bench.single(workload, bench.Asked(options, explicit()))
 
-    text = f"{workload.title[:1].upper()}{workload.title[1:]}." + EXAMPLES.format(
+    examples, common = EXAMPLES, list(COMMON)
+    if workload.name == defs.MEETS:
+        examples, common[0] = (
+            OF_BARRIERS,
+            locks("Barriers, peers, or all. [default: all]", BARRIERS),
+        )
+        common[common.index(BASELINE)] = baseline("pthread_barrier", BARRIERS)
+    text = f"{workload.title[:1].upper()}{workload.title[1:]}." + examples.format(
         name=workload.name
     )
-    options = [*COMMON, *map(_option, workload.parameters), *FILES]
+    options = [*common, *map(_option, workload.parameters), *FILES]
     return click.command(workload.name, help=text)(together(*options)(run))
 
 
