@@ -172,7 +172,7 @@ def test_the_ready_scenario_shows_what_the_docs_say(lock: str) -> None:
     """If this fails, because costs or schedulers have changed: another seed, and the docs anew."""
     said = [("locks", [lock], "--lock")]
     places = resolve.places(scenario.load("waiter-preemption", said))
-    traced = traces_of.of(telling._simulated(telling._only(places), (14, 26), 60))
+    traced = traces_of.of(telling._simulated(telling._only(places), (10, 22), 60))
     [wait] = explain.worst(traced)
     cause = next(iter(explain.shares(explain.pieces(traced, wait))))
     assert cause == (explain.WAITER if lock == "ticket" else explain.OWN)

@@ -179,6 +179,10 @@ BAD_OPTIONS = {
     ("--set", "guest.x.contexts=3"): "--set guest.x.contexts=3: there is no guest x;",
     ("--set", "title.x=3"): "--set title.x=3: title.x: title is a value, not a table",
     ("--set", "x"): "--set x: expected PATH=VALUE,",
+    (
+        "--locks",
+        "barrier",
+    ): "--locks barrier: locks: barrier is a barrier, which only the workload rounds takes",
     ("--locks", "tickt"): "--locks tickt: locks: unknown lock 'tickt'; did you mean ticket?",
     ("--seeds", "x"): "--seeds x: expected a number of seeds, or a list",
     ("--set", 'baseline="tas"'): '--set baseline="tas": baseline: it is not among the locks;',

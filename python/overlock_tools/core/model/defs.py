@@ -192,6 +192,10 @@ def say_renamed(name: str, now: str) -> None:
 def checked_variant(variant: str, locks: Mapping[str, Any], where: str) -> str:
     """`preemptable_ticket@tau=0`, its name and its settings known to exist and in range."""
     name, *settings = now_called(variant, locks).split("@")
+    if name not in locks and name in load().locks:
+        raise Fail(f"{name} is a lock, and here a barrier is expected, as {next(iter(locks))}")
+    if name not in locks and name in load().barriers:
+        raise Fail(f"{name} is a barrier, which only the workload {MEETS} takes")
     known(locks, name, "lock", where)
     checked = [name]
     for setting in settings:
