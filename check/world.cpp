@@ -103,6 +103,7 @@ void World::begin(const Program &program) {
         a.asked.clear();
         a.timed_until = never;
         a.slices = 1;
+        a.crowd = {};
         a.clock = a.slice_end = 0;
         a.nodes.clear();
         a.counts.fill(0);

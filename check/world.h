@@ -259,6 +259,7 @@ public:
     uint64_t *wait_slot(size_t i, Place place) override;
     const ol_tuning &tuning() override { return rules_.tuning; }
     void count(unsigned event, Place place) override;
+    ol_crowd *crowd(Place) override { return is_inside() ? &me().crowd : nullptr; }
     void defer(bool begins, Place place) override;
     uint64_t slice_id(Place place) override;
     Ticks slice_end(Place place) override;
@@ -356,6 +357,7 @@ private:
         Ticks timed_until = engine::never;
         bool timed = false;
         uint64_t slices = 1;
+        ol_crowd crowd{};
         Ticks clock = 0, slice_end = 0; // its own, on concrete clocks
         std::vector<ol_node *> nodes;
         std::array<unsigned, OL_EVENTS> counts{};

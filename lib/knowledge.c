@@ -189,6 +189,13 @@ ol_ticks_t ol_csd(void)
 	return csd;
 }
 
+struct ol_crowd *ol_crowd(void)
+{
+	static OL_THREAD_LOCAL struct ol_crowd crowd;
+
+	return &crowd;
+}
+
 /* The first version of the kernel's structure is enough; libc has no wrapper for the call. */
 struct attributes {
 	uint32_t size, policy;

@@ -91,6 +91,7 @@ public:
     void count(unsigned event, engine::Place) override;
     void count_at(unsigned event, unsigned n, engine::Place) override;
     void defer(bool begins, engine::Place) override;
+    ol_crowd *crowd(engine::Place) override { return self_ ? &self_->crowd : nullptr; }
     uint64_t slice_id(engine::Place) override;
     Time slice_end(engine::Place) override;
     Time slice_min(engine::Place) override;

@@ -191,6 +191,7 @@ private:
 
 public:
     Time left = 0; // of what it does, while it has no CPU
+    ol_crowd crowd{};
     Time poll_from = 0, poll_period = 0;
     Time paused = 0;                  // in this turn of its loop
     const uint8_t *fetched = nullptr; // what it looks at, and when it has it

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <utility>
 
+struct ol_crowd;
 struct ol_node;
 struct ol_tuning;
 
@@ -112,6 +113,7 @@ public:
     virtual Ticks slice_min(Place place) = 0;
     virtual void csd_learn(Ticks, unsigned, Place) {}
     virtual Ticks csd(Place) { return 0; }
+    virtual ol_crowd *crowd(Place) { return nullptr; }
     virtual bool is_preempted(uint32_t id, Place place) = 0;
     virtual Ticks quota_end(Place place) = 0;
     virtual uint32_t cpu(Place place) = 0;

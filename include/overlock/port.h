@@ -45,7 +45,7 @@
  *	ol_now()		the present
  *	ol_after(n, d)		n times d from now, saturating; d = OL_NEVER gives OL_NEVER
  *	ol_later(t, n, d)	n times d after t, likewise
- *	ol_passed(t)		has t come? never, for OL_NEVER
+ *	ol_passed(t)		has t come? never, for OL_NEVER; always, for OL_PAST
  *	ol_before(a, b), ol_earlier(a, b)
  *
  * Identity.
@@ -100,6 +100,8 @@
  *	ol_csd_learn(since, n)	n critical sections took from `since` until now
  *	ol_csd()		how long one takes by that, in ticks; 0 unknown: on average in user
  *				space, longer than nearly all in a kernel
+ *	ol_crowd()		memory of this context's, zero at first, where it keeps what its yields showed;
+ *				null: there is none
  *
  * Transactions, as RTM has them.
  *

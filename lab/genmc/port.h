@@ -646,6 +646,7 @@ OL_INLINE uint64_t *ol_wait_slot(size_t i)
 #define ol_slice_min()		OL_NEVER
 #define ol_csd_learn(since, n)	((void)(since), (void)(n))
 #define ol_csd()		((ol_ticks_t)0)
+#define ol_crowd()		((struct ol_crowd *)0)
 #define ol_compete(p)		((void)(p))
 #define ol_leave()		((void)0)
 #define ol_is_preempted(id)	((void)(id), false)

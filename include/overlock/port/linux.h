@@ -31,6 +31,7 @@
 typedef u64 ol_ticks_t;
 
 #define OL_NEVER	U64_MAX
+#define OL_PAST		0u
 #define OL_ANY		(~0u)
 
 #ifndef INT32_MAX
@@ -294,6 +295,11 @@ static inline ol_ticks_t ol_csd(void)
 	return 0;
 }
 #endif
+
+static inline struct ol_crowd *ol_crowd(void)
+{
+	return NULL;
+}
 
 static inline ol_ticks_t ol_quota_end(void)
 {

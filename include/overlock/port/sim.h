@@ -20,6 +20,7 @@
 typedef uint64_t ol_ticks_t;
 
 #define OL_NEVER	UINT64_MAX
+#define OL_PAST		0u
 #define OL_ANY		(~0u)
 #define OL_SLOTS(n)	2
 
@@ -224,6 +225,7 @@ OL_INLINE ol_ticks_t ol_earlier(ol_ticks_t a, ol_ticks_t b)
 #define ol_slice_min()			OL_WORLD.slice_min(OL_PLACE)
 #define ol_csd_learn(since, n)		OL_WORLD.csd_learn(since, n, OL_PLACE)
 #define ol_csd()			OL_WORLD.csd(OL_PLACE)
+#define ol_crowd()			OL_WORLD.crowd(OL_PLACE)
 #define ol_is_preempted(id)		OL_WORLD.is_preempted(id, OL_PLACE)
 #define ol_quota_end()			OL_WORLD.quota_end(OL_PLACE)
 #define ol_cpu()			OL_WORLD.cpu(OL_PLACE)

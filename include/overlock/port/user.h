@@ -21,6 +21,7 @@
 typedef uint64_t ol_ticks_t;
 
 #define OL_NEVER	UINT64_MAX
+#define OL_PAST		0u
 #define OL_ANY		(~0u)
 
 #define OL_UNLIKELY(x)	__builtin_expect(!!(x), 0)
@@ -320,6 +321,7 @@ ol_ticks_t ol_slice_end(void);
 ol_ticks_t ol_slice_min(void);
 void ol_csd_learn(ol_ticks_t since, unsigned n);
 ol_ticks_t ol_csd(void);
+struct ol_crowd *ol_crowd(void);
 bool ol_is_preempted(uint32_t id);
 ol_ticks_t ol_quota_end(void);
 uint32_t ol_cpu(void);

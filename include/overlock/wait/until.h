@@ -14,6 +14,9 @@
  *  - Others ran for as long as LONG: it sleeps, since the next yield may take as long again, and a sleeper is woken
  *    in the moment that its wait is over.
  *
+ * A context remembers what its yields showed: its next waits begin with a yield where others ran for a moment, and with
+ * a sleep where they ran for long.
+ *
  * Whoever changes the word calls ol_wake() then. Without sleepers that is a fence and a look at a count of them,
  * which words share by their address: a count too high costs a system call. Only a sleeper needs the call: who
  * leaves it out leaves sleepers asleep.
@@ -26,6 +29,8 @@
 /* In leases, by default 250 us. */
 #define OL_WAIT_ALONE	4u /* twenty times what it costs to wake a sleeper whose CPU is idle */
 #define OL_WAIT_LONG	4u
+#define OL_WAIT_RECALLS	16u	   /* for so long that others ran; for long: at first */
+#define OL_WAIT_MOST	(1u << 14) /* at most: a yield of some ms in 4 s costs little */
 
 /* What is waited for: does a word with this value fulfil it? */
 typedef bool ol_condition_t(uint32_t value, uint32_t argument);
@@ -55,14 +60,50 @@ static inline uint32_t *ol_wait_sleepers(const uint32_t *word)
 	return (uint32_t *)ol_wait_slot((size_t)word) + 1;
 }
 
+static inline void ol_wait_recall(struct ol_waiting *me, const struct ol_crowd *crowd)
+{
+	if (!ol_passed(crowd->long_until))
+		me->yields = me->sleeps = OL_PAST;
+	else if (!ol_passed(crowd->brief_until))
+		me->yields = OL_PAST;
+}
+
 static inline void ol_wait_begin(struct ol_waiting *me, ol_ticks_t until)
 {
+	const struct ol_crowd *crowd = ol_crowd();
 	ol_ticks_t now = ol_now();
 
 	ol_count(OL_SLOW_PATH);
 	me->until = until;
 	me->yields = ol_later(now, 1, ol_tune(spin));
 	me->sleeps = ol_later(now, OL_WAIT_ALONE, ol_tune(lease));
+	if (crowd)
+		ol_wait_recall(me, crowd);
+}
+
+static inline void ol_wait_remember_brief(ol_ticks_t until)
+{
+	struct ol_crowd *crowd = ol_crowd();
+
+	if (crowd)
+		crowd->brief_until = until;
+}
+
+/*
+ * One long yield may be an accident. The next is remembered for four times as long, unless the context has meanwhile
+ * yielded for as long as it slept: to find out that a neighbour is still busy costs a yield of a whole slice.
+ */
+static OL_COLD void ol_wait_remember_long(void)
+{
+	struct ol_crowd *crowd = ol_crowd();
+
+	if (!crowd)
+		return;
+	crowd->leases = ol_passed(crowd->forgets_at) ? OL_WAIT_RECALLS : 4 * crowd->leases;
+	if (crowd->leases > OL_WAIT_MOST)
+		crowd->leases = OL_WAIT_MOST;
+	crowd->long_until = ol_after(crowd->leases, ol_tune(lease));
+	crowd->forgets_at = ol_later(crowd->long_until, crowd->leases, ol_tune(lease));
 }
 
 /* A yield shorter than two context switches (`pace`) let nobody else run. */
@@ -72,10 +113,15 @@ static inline void ol_wait_yield(struct ol_waiting *me)
 
 	ol_count(OL_YIELD);
 	ol_yield();
-	if (!ol_passed(ol_later(since, 1, ol_tune(pace))))
-		me->yields = ol_after(1, ol_tune(prompt));
-	else if (ol_passed(ol_later(since, OL_WAIT_LONG, ol_tune(lease))))
+	if (ol_passed(ol_later(since, OL_WAIT_LONG, ol_tune(lease)))) {
+		ol_wait_remember_long();
 		me->sleeps = since;
+	} else if (ol_passed(ol_later(since, 1, ol_tune(pace)))) {
+		ol_wait_remember_brief(ol_later(since, OL_WAIT_RECALLS, ol_tune(lease)));
+	} else {
+		ol_wait_remember_brief(OL_PAST);
+		me->yields = ol_after(1, ol_tune(prompt));
+	}
 }
 
 /* What a waiter does after a look that told it to wait on. */
