@@ -152,7 +152,7 @@ suite(check-mutants SECONDS 630
 	BUILD all sim-nap tests/check/mutants/all tests/check/claims/all
 	COMMAND "pytest -rs tests/check/mutants tests/check/test_sleep.py tests/check/test_path.py tests/check/test_counterexamples.py tests/check/test_weakening.py tests/check/test_claims.py")
 
-suite(check-waits SECONDS 80
+suite(check-waits SECONDS 110
 	WHAT "barriers, latches and other ways to wait, each in scenarios of its own: two contexts in all executions under SC, TSO and C11, three under SC, more in random walks; every mutant is caught where it says"
 	PATHS include/overlock/wait include/overlock/port include/overlock/waits.def check tests/mutant.py tests/mutants.cmake tests/check/waits
 	BUILD all tests/check/waits/all

@@ -40,22 +40,28 @@ typedef struct {
 MEETING(barrier, ol_barrier_t, ol_barrier_wait(b, n))
 MEETING(tree_barrier, meeting_tree, ol_tree_barrier_wait(b->nodes, n))
 
-/* The usual loop, sense-reversing: the baseline. It uses the word of ol_barrier_t. */
-#define MEETING_LOOP(id, turn)								\
+/*
+ * The usual loops, sense-reversing, to compare with. They use the word of ol_barrier_t, which has the value `w`. `turn`
+ * is what a waiter does between two looks, and `wake` what the last one does for it.
+ */
+#define MEETING_LOOP(id, turn, wake)							\
 	static inline void id##_loop(ol_barrier_t *b, uint32_t n)			\
 	{										\
 		bool last;								\
-		uint32_t sense = ol_barrier_arrive(b, n, &last);			\
-		if (last)								\
+		uint32_t w, sense = ol_barrier_arrive(b, n, &last);			\
+		if (last) {								\
 			ol_store_release(&b->word, sense ^ OL_BARRIER_SENSE);		\
-		else									\
-			while (!ol_barrier_turned(ol_load_acquire(&b->word), sense))	\
+			wake;								\
+		} else {								\
+			while (!ol_barrier_turned(w = ol_load_acquire(&b->word), sense))	\
 				turn;							\
+		}									\
 	}										\
 	MEETING(id, ol_barrier_t, id##_loop(b, n))
 
-MEETING_LOOP(spin_barrier, ol_relax())
-MEETING_LOOP(yield_barrier, ol_yield())
+MEETING_LOOP(spin_barrier, ol_relax(), (void)0)
+MEETING_LOOP(yield_barrier, ol_yield(), (void)0)
+MEETING_LOOP(sleep_barrier, ol_park(&b->word, w, OL_ANY, OL_NEVER), ol_kick(&b->word, OL_ANY, INT32_MAX))
 
 #define MEETING_OPS(id, source, what)							\
 	{										\

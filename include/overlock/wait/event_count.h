@@ -61,7 +61,7 @@ static OL_COLD bool ol_event_count_wait_slow(ol_event_count_t *e, ol_predicate_t
 
 	ol_wait_begin(&me, until);
 	while (!holds(argument)) {
-		switch (ol_wait_step(&me)) {
+		switch (ol_wait_step(&me, &e->events)) {
 		case OL_WAIT_OVER:
 			return false;
 		case OL_WAIT_SLEEP:

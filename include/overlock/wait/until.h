@@ -9,7 +9,9 @@
  *
  * A waiter polls for `spin`, then it yields. What the yield shows decides:
  *
- *  - Nobody else wants this CPU: it polls, and asks again after `prompt`. After ALONE it sleeps.
+ *  - Nobody else ran: it polls, and asks again after `prompt`. After ALONE it sleeps. A scheduler may have kept others
+ *    waiting, because they have had more than their share: so it yields again at once if others ran lately, and sleeps
+ *    if others sleep for its word, who are all woken together.
  *  - Others ran for a moment: it yields after each look.
  *  - Others ran for as long as LONG: it sleeps, since the next yield may take as long again, and a sleeper is woken
  *    in the moment that its wait is over.
@@ -29,8 +31,8 @@
 /* In leases, by default 250 us. */
 #define OL_WAIT_ALONE	4u /* twenty times what it costs to wake a sleeper whose CPU is idle */
 #define OL_WAIT_LONG	4u
-#define OL_WAIT_RECALLS	16u	   /* for so long that others ran; for long: at first */
-#define OL_WAIT_MOST	(1u << 14) /* at most: a yield of some ms in 4 s costs little */
+#define OL_WAIT_RECALLS	64u	   /* for so long that others ran for a moment */
+#define OL_WAIT_MOST	(1u << 14) /* and for long, at most: a yield of some ms in 4 s costs little */
 
 /* What is waited for: does a word with this value fulfil it? */
 typedef bool ol_condition_t(uint32_t value, uint32_t argument);
@@ -81,25 +83,36 @@ static inline void ol_wait_begin(struct ol_waiting *me, ol_ticks_t until)
 		ol_wait_recall(me, crowd);
 }
 
-static inline void ol_wait_remember_brief(ol_ticks_t until)
+static inline void ol_wait_remember_brief(void)
 {
 	struct ol_crowd *crowd = ol_crowd();
 
 	if (crowd)
-		crowd->brief_until = until;
+		crowd->brief_until = ol_after(OL_WAIT_RECALLS, ol_tune(lease));
+}
+
+/* Did others run lately? Forgotten once nobody has for a lease. */
+static inline bool ol_wait_recalls_others(void)
+{
+	struct ol_crowd *crowd = ol_crowd();
+
+	if (!crowd || ol_passed(crowd->brief_until))
+		return false;
+	crowd->brief_until = ol_earlier(crowd->brief_until, ol_after(1, ol_tune(lease)));
+	return true;
 }
 
 /*
- * One long yield may be an accident. The next is remembered for four times as long, unless the context has meanwhile
- * yielded for as long as it slept: to find out that a neighbour is still busy costs a yield of a whole slice.
+ * One long yield may be an accident. The next is remembered for four times as long, unless the context had yielded until
+ * then for as long as it slept: to find out that a neighbour is still busy costs a yield of a whole slice.
  */
-static OL_COLD void ol_wait_remember_long(void)
+static OL_COLD void ol_wait_remember_long(ol_ticks_t since)
 {
 	struct ol_crowd *crowd = ol_crowd();
 
 	if (!crowd)
 		return;
-	crowd->leases = ol_passed(crowd->forgets_at) ? OL_WAIT_RECALLS : 4 * crowd->leases;
+	crowd->leases = ol_before(crowd->forgets_at, since) ? OL_WAIT_LONG : 4 * crowd->leases;
 	if (crowd->leases > OL_WAIT_MOST)
 		crowd->leases = OL_WAIT_MOST;
 	crowd->long_until = ol_after(crowd->leases, ol_tune(lease));
@@ -107,19 +120,20 @@ static OL_COLD void ol_wait_remember_long(void)
 }
 
 /* A yield shorter than two context switches (`pace`) let nobody else run. */
-static inline void ol_wait_yield(struct ol_waiting *me)
+static inline void ol_wait_yield(struct ol_waiting *me, const uint32_t *word)
 {
 	ol_ticks_t since = ol_now();
 
 	ol_count(OL_YIELD);
 	ol_yield();
 	if (ol_passed(ol_later(since, OL_WAIT_LONG, ol_tune(lease)))) {
-		ol_wait_remember_long();
+		ol_wait_remember_long(since);
 		me->sleeps = since;
 	} else if (ol_passed(ol_later(since, 1, ol_tune(pace)))) {
-		ol_wait_remember_brief(ol_later(since, OL_WAIT_RECALLS, ol_tune(lease)));
-	} else {
-		ol_wait_remember_brief(OL_PAST);
+		ol_wait_remember_brief();
+	} else if (ol_load_relaxed(ol_wait_sleepers(word))) { /* a guess: it orders nothing */
+		me->sleeps = since;
+	} else if (!ol_wait_recalls_others()) {
 		me->yields = ol_after(1, ol_tune(prompt));
 	}
 }
@@ -127,7 +141,7 @@ static inline void ol_wait_yield(struct ol_waiting *me)
 /* What a waiter does after a look that told it to wait on. */
 enum ol_wait_next { OL_WAIT_OVER, OL_WAIT_LOOK, OL_WAIT_SLEEP };
 
-static inline enum ol_wait_next ol_wait_step(struct ol_waiting *me)
+static inline enum ol_wait_next ol_wait_step(struct ol_waiting *me, const uint32_t *word)
 {
 	if (ol_passed(me->until))
 		return OL_WAIT_OVER;
@@ -136,7 +150,7 @@ static inline enum ol_wait_next ol_wait_step(struct ol_waiting *me)
 	else if (ol_passed(me->sleeps))
 		return OL_WAIT_SLEEP;
 	else
-		ol_wait_yield(me);
+		ol_wait_yield(me, word);
 	return OL_WAIT_LOOK;
 }
 
@@ -165,7 +179,7 @@ static OL_COLD void ol_wait_sleep(const uint32_t *word, uint32_t seen, uint32_t 
 static inline bool ol_wait_turn(struct ol_waiting *me, const uint32_t *word, uint32_t seen,
 				uint32_t key)
 {
-	enum ol_wait_next next = ol_wait_step(me);
+	enum ol_wait_next next = ol_wait_step(me, word);
 
 	if (next == OL_WAIT_SLEEP) {
 		ol_wait_prepare(word);
