@@ -61,7 +61,8 @@ MEETING(tree_barrier, meeting_tree, ol_tree_barrier_wait(b->nodes, n))
 
 MEETING_LOOP(spin_barrier, ol_relax(), (void)0)
 MEETING_LOOP(yield_barrier, ol_yield(), (void)0)
-MEETING_LOOP(sleep_barrier, ol_park(&b->word, w, OL_ANY, OL_NEVER), ol_kick(&b->word, OL_ANY, INT32_MAX))
+MEETING_LOOP(sleep_barrier, ol_park(&b->word, w, OL_ANY, OL_NEVER),
+	     ol_kick(&b->word, OL_ANY, INT32_MAX))
 
 #define MEETING_OPS(id, source, what)							\
 	{										\
