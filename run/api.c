@@ -211,6 +211,26 @@ ALIAS(pthread_rwlock_wrlock);
 ALIAS(pthread_rwlock_trywrlock);
 ALIAS(pthread_rwlock_unlock);
 
+static struct barrier *barrier_in(void *storage)
+{
+	return storage;
+}
+
+int pthread_barrier_init(pthread_barrier_t *barrier, const pthread_barrierattr_t *attr, unsigned n)
+{
+	return ol_run_barrier_init(barrier_in(barrier), attr, n);
+}
+
+int pthread_barrier_destroy(pthread_barrier_t *barrier)
+{
+	return ol_run_barrier_destroy(barrier_in(barrier));
+}
+
+int pthread_barrier_wait(pthread_barrier_t *barrier)
+{
+	return ol_run_barrier_wait(barrier_in(barrier));
+}
+
 int pthread_spin_init(pthread_spinlock_t *lock, int shared)
 {
 	return ol_run_spin_init(lock, shared);

@@ -3,7 +3,7 @@
 #define OL_PRELOAD_H
 /*
  * The pthread interposer: a lock of locks.def inside every pthread_mutex_t; if asked for, inside
- * rwlocks and spinlocks too.
+ * rwlocks and spinlocks too, and a barrier inside barriers.
  *
  * A mutex that more than one process, a robust list or a priority protocol has a say in is left to
  * glibc, and so is everything under OVERLOCK_DISABLE=1.
@@ -12,6 +12,7 @@
 #include "wait.h"
 
 #include <overlock/lock/qrw.h>
+#include <overlock/wait/barrier.h>
 
 #include <pthread.h>
 #include <time.h>
@@ -91,6 +92,16 @@ _Static_assert(offsetof(struct rwlock, shared) == offsetof(pthread_rwlock_t, __d
 _Static_assert(offsetof(struct rwlock, flags) == offsetof(pthread_rwlock_t, __data.__flags),
 	       "static initialisers set it");
 
+/* What a pthread_barrier_t holds while it is ours; barrier.c. The mark lies where glibc writes nothing. */
+struct barrier {
+	ol_barrier_t meet;
+	uint32_t threads; /* that meet */
+	uint32_t inside;  /* that were let go and still look at it */
+	uint32_t unused[4];
+	uint32_t mark; /* that it is ours */
+};
+_Static_assert(sizeof(struct barrier) <= sizeof(pthread_barrier_t), "must fit in place");
+
 /* The lower half, which is a futex and cheap to look at. */
 typedef uint32_t __attribute__((may_alias)) half_t;
 
@@ -108,6 +119,7 @@ static inline half_t *low_half(uint64_t *word)
 extern const struct ol_lock_ops *ol_run_chosen;
 extern const struct ol_lock_ops *ol_run_chosen_rwlock, *ol_run_chosen_spin; /* null: glibc's */
 extern const struct ol_lock_ops ol_ops_spin_yield;			    /* of spin_yield.h */
+extern bool ol_run_has_barriers;   /* ours, instead of glibc's */
 extern bool ol_run_makes_adaptive; /* of glibc's normal mutexes; then all is left to glibc */
 extern uint32_t ol_run_epoch;	   /* changes only in the child of a fork, which has one thread */
 
@@ -177,6 +189,9 @@ struct real {
 	int (*rwlock_clockrdlock)(pthread_rwlock_t *, clockid_t, const struct timespec *);
 	int (*rwlock_clockwrlock)(pthread_rwlock_t *, clockid_t, const struct timespec *);
 	int (*rwlock_unlock)(pthread_rwlock_t *);
+	int (*barrier_init)(pthread_barrier_t *, const pthread_barrierattr_t *, unsigned);
+	int (*barrier_destroy)(pthread_barrier_t *);
+	int (*barrier_wait)(pthread_barrier_t *);
 	int (*spin_init)(pthread_spinlock_t *, int);
 	int (*spin_destroy)(pthread_spinlock_t *);
 	int (*spin_lock)(pthread_spinlock_t *);
@@ -335,6 +350,13 @@ int ol_run_rwlock_write(struct rwlock *r);
 int ol_run_rwlock_trywrite(struct rwlock *r);
 int ol_run_rwlock_timedwrite(struct rwlock *r, clockid_t clock, const struct timespec *until);
 int ol_run_rwlock_unlock(struct rwlock *r);
+
+/* barrier.c; errors as glibc has them */
+
+void ol_run_barriers_start(void);
+int ol_run_barrier_init(struct barrier *b, const pthread_barrierattr_t *attr, unsigned n);
+int ol_run_barrier_destroy(struct barrier *b);
+int ol_run_barrier_wait(struct barrier *b);
 
 /* spin.c */
 

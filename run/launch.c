@@ -347,7 +347,8 @@ static void prepare(const char *libraries)
 /* Else a program whose waiting loops yield keeps its own locks. */
 static bool names_a_lock(const struct asked *a)
 {
-	bool does = a->plain[PLAIN_lock] || a->plain[PLAIN_rwlock] || a->plain[PLAIN_spinlock];
+	bool does = a->plain[PLAIN_lock] || a->plain[PLAIN_rwlock] || a->plain[PLAIN_spinlock] ||
+		    a->plain[PLAIN_barrier];
 
 	for (size_t i = 0; i < OL_TUNABLES; i++)
 		does |= a->tunable[i] != 0;

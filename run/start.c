@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 const struct ol_lock_ops *ol_run_chosen, *ol_run_chosen_rwlock, *ol_run_chosen_spin;
+bool ol_run_has_barriers;
 uint32_t ol_run_plain_kind = KIND_NONE;
 struct real ol_run_real;
 bool ol_run_makes_adaptive;
@@ -122,6 +123,9 @@ static void find_real(void)
 	find(&ol_run_real.rwlock_clockrdlock, "pthread_rwlock_clockrdlock", CLOCK_VERSION);
 	find(&ol_run_real.rwlock_clockwrlock, "pthread_rwlock_clockwrlock", CLOCK_VERSION);
 	find(&ol_run_real.rwlock_unlock, "pthread_rwlock_unlock", FIRST_VERSION);
+	find(&ol_run_real.barrier_init, "pthread_barrier_init", FIRST_VERSION);
+	find(&ol_run_real.barrier_destroy, "pthread_barrier_destroy", FIRST_VERSION);
+	find(&ol_run_real.barrier_wait, "pthread_barrier_wait", FIRST_VERSION);
 	find(&ol_run_real.spin_init, "pthread_spin_init", FIRST_VERSION);
 	find(&ol_run_real.spin_destroy, "pthread_spin_destroy", FIRST_VERSION);
 	find(&ol_run_real.spin_lock, "pthread_spin_lock", FIRST_VERSION);
@@ -240,6 +244,18 @@ static const struct ol_lock_ops *choose_rwlock(void)
 	return ops;
 }
 
+static bool choose_barrier(void)
+{
+	const char *name = secure_getenv("OVERLOCK_BARRIER");
+
+	if (!name || !*name || !strcmp(name, GLIBC))
+		return false;
+	if (strcmp(name, CENTRAL_BARRIER) != 0)
+		ol_run_refuse(name, "is no barrier; set OVERLOCK_BARRIER to " CENTRAL_BARRIER
+				    " or " GLIBC);
+	return true;
+}
+
 static const struct ol_lock_ops *choose_spin(void)
 {
 	const struct ol_lock_ops *ops = asked_for("OVERLOCK_SPINLOCK", &ol_ops_spin_yield);
@@ -330,6 +346,15 @@ static void choose_for_rwlocks(void)
 	ol_store_release(&ol_run_chosen_rwlock, ops);
 }
 
+/* Before the first barrier is made, by ol_run_start(). */
+static void choose_for_barriers(void)
+{
+	if (!choose_barrier())
+		return;
+	ol_run_barriers_start();
+	ol_run_has_barriers = true;
+}
+
 static bool is_enabled(void)
 {
 	const char *disable = secure_getenv("OVERLOCK_DISABLE");
@@ -385,6 +410,7 @@ static void start_once(void)
 	if (has_choice && !is_under_tsan()) {
 		choose_all();
 		choose_for_rwlocks();
+		choose_for_barriers();
 	}
 	ol_run_sleepers_start();
 #ifdef OL_COUNTED

@@ -121,6 +121,8 @@ static inline void ol_run_misuse_destroy(const struct mutex *m, bool is_locked)
 	OL_LEFT(shared_rwlock, "acquisitions of process-shared rwlocks, left to glibc")           \
 	OL_LEFT(spinlock, "acquisitions of spinlocks, left to glibc: see --spinlock")             \
 	OL_LEFT(shared_spinlock, "process-shared spinlocks: every process that uses one must run under --spinlock") \
+	OL_LEFT(barrier, "waits at barriers, left to glibc: see --barrier")                       \
+	OL_LEFT(shared_barrier, "waits at process-shared barriers, left to glibc")                \
 	OL_LEFT(openmp, "calls of OpenMP lock routines, left to the runtime: see --openmp")
 
 struct left {

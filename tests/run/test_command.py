@@ -57,6 +57,7 @@ def test_refuses_what_it_cannot_start(tmp_path: Path) -> None:
     refused(125, str(nowhere.parent), args=("--output", nowhere, "true"))
     refused(125, str(tmp_path), "folder", args=("--output", tmp_path, "true"))
     refused(125, "rwlock", "glibc", "qrw", args=("--rwlock", "mcs", "true"))
+    refused(125, "barrier", "glibc", "central", args=("--barrier", "mcs", "true"))
     refused(125, "ticket", "a queue", "tas_yield", args=("--spinlock", "ticket", "true"))
     refused(125, "anderson", "4 bytes", args=("--spinlock", "anderson", "true"))
     refused(125, "pv_byte", "sleeps", args=("--spinlock", "pv_byte", "true"))
@@ -99,7 +100,10 @@ def test_the_page_names_the_spinlocks() -> None:
 
 def test_the_library_refuses_what_the_command_does(program: Compile) -> None:
     """As the preloaded library is told by hand."""
-    for variable, lock in (("SPINLOCK", "mcs"), ("SPINLOCK", "none"), ("RWLOCK", "ticket")):
+    for variable, lock in (
+        *(("SPINLOCK", "mcs"), ("SPINLOCK", "none")),
+        *(("RWLOCK", "ticket"), ("BARRIER", "ticket")),
+    ):
         env = environment("tas", None, **{f"OVERLOCK_{variable}": lock})
         done = run([program("leave.c")], env)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (125, "", 1), done
@@ -112,6 +116,8 @@ def test_tells_the_library_what_serves_rwlocks_and_spinlocks() -> None:
         ("OVERLOCK_RWLOCK", both, "qrw"),
         ("OVERLOCK_SPINLOCK", both, "byte"),
         ("OVERLOCK_RWLOCK", (), "unset"),
+        ("OVERLOCK_BARRIER", ("--barrier", "central"), "central"),
+        ("OVERLOCK_BARRIER", ("--barrier", "glibc"), "unset"),
         ("OVERLOCK_OPENMP", both, "all"),
         ("OVERLOCK_SPINLOCK", ("--spinlock", "glibc"), "glibc"),
         ("OVERLOCK_SPINLOCK", ("--spinlock", "spin_yield"), "unset"),
@@ -265,7 +271,8 @@ def test_report_as_json(program: Compile, tmp_path: Path) -> None:
     assert done.stderr == ""
     report = json.loads(out.read_text())
     assert report["lock"] == "ticket"
-    for name in ("spinlock", "shared_spinlock", "openmp", "mutex_by_rule"):  # served, or none
+    none = ("openmp", "mutex_by_rule", "barrier", "shared_barrier")
+    for name in ("spinlock", "shared_spinlock", *none):  # served, or not used
         assert not report["left"].pop(name)
     assert all(report["left"].values()), report["left"]
     sites = report["sites"]["sites"]

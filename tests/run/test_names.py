@@ -16,7 +16,7 @@ from tests.conftest import BUILD, TOP
 
 PREFIX = re.compile(r"ol_|__ol_")
 INTERPOSED = re.compile(
-    r"(__)?pthread_(mutex|rwlock)_|pthread_(cond|spin)_|mtx_|cnd_|__register_atfork$"
+    r"(__)?pthread_(mutex|rwlock)_|pthread_(barrier|cond|spin)_|mtx_|cnd_|__register_atfork$"
     r"|dlmopen$|prctl$"
     r"|omp_\w+_lock|__kmpc_|GOMP_critical_"
 )

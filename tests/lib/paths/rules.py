@@ -28,6 +28,7 @@ ALLOWED = {
     "sets an attribute on the stack": """pthread_condattr_init pthread_condattr_setclock
         pthread_condattr_setpshared pthread_mutexattr_init pthread_mutexattr_settype
         pthread_rwlockattr_init pthread_rwlockattr_setkind_np pthread_rwlockattr_setpshared""",
+    "reads an attribute of the caller's": "pthread_barrierattr_getpshared",
     "libstdc++'s demangler writes numbers by it, into an array of its own": "sprintf",
 }
 
@@ -47,6 +48,7 @@ POINTERS: dict[str, list[str]] = {
     "pthread_mutex_*": OPS,
     "pthread_rwlock_*": ["glibc's rwlock"],
     "pthread_spin_*": OPS,
+    "pthread_barrier_*": ["glibc's barrier"],
     "pthread_cond_*": ["glibc's condition variable"],
     "mtx_*": OPS,
     "cnd_*": ["glibc's condition variable"],
@@ -62,6 +64,8 @@ POINTERS: dict[str, list[str]] = {
     "ol_run_hand_to_realtime": [*OPS, "glibc's mutex, of the list"],
     "ol_clock": ["clock.c:by_system_call", "the kernel's vDSO"],
     "ol_clock_read": ["clock.c:by_system_call", "the kernel's vDSO"],
+    "ol_run_barrier_*": ["barrier.c:ol_*", "glibc's barrier"],
+    "barrier.c:*": ["barrier.c:ol_*", "glibc's barrier"],
     "ol_run_cond_*": ["glibc's condition variable"],
     "cond.c:*": [CLEAN_UPS],
     "gate.c:*": [*OPS, CLEAN_UPS],
