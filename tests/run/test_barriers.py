@@ -71,7 +71,7 @@ def test_mutants_are_caught(
     program: Compile, tmp_path: Path, name: str, right: str, wrong: str
 ) -> None:
     mutant = build(tmp_path, Mutant(name, "barrier.c", right, wrong, "tas_yield", ()))
-    command = [program("barriers.c"), "8", "3000"]
+    command: list[str | Path] = [program("barriers.c"), "8", "3000"]
     for more in ({}, AT_ONCE):
         with suppress(subprocess.TimeoutExpired):
             done = run(command, under(mutant) | more, timeout=SECONDS)
