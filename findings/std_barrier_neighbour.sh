@@ -34,15 +34,18 @@ int main(int n, char **)
 {
 	std::vector<std::thread> all;
 	long rounds = 0;
+	bool last = false; // written between two meetings
 
 	pthread_barrier_init(&glibcs, nullptr, threads);
 	for (int i = 0; i < threads; i++)
 		all.emplace_back([&, i] {
-			for (bool last = false; !last;) {
+			for (;; rounds += i == 0) {
 				n > 1 ? libstdcxxs.arrive_and_wait() : (void)pthread_barrier_wait(&glibcs);
-				last = over;
+				if (i == 0)
+					last = over;
 				n > 1 ? libstdcxxs.arrive_and_wait() : (void)pthread_barrier_wait(&glibcs);
-				rounds += i == 0;
+				if (last)
+					break;
 			}
 		});
 	std::this_thread::sleep_for(std::chrono::seconds(2));

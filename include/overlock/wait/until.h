@@ -103,7 +103,7 @@ static inline bool ol_wait_recalls_others(void)
 }
 
 /*
- * One long yield may be an accident. The next is remembered for four times as long, unless the context had yielded until
+ * One long yield may be an accident. The next is remembered for sixteen times as long, unless the context had yielded until
  * then for as long as it slept: to find out that a neighbour is still busy costs a yield of a whole slice.
  */
 static OL_COLD void ol_wait_remember_long(ol_ticks_t since)
@@ -112,7 +112,7 @@ static OL_COLD void ol_wait_remember_long(ol_ticks_t since)
 
 	if (!crowd)
 		return;
-	crowd->leases = ol_before(crowd->forgets_at, since) ? OL_WAIT_LONG : 4 * crowd->leases;
+	crowd->leases = ol_before(crowd->forgets_at, since) ? OL_WAIT_LONG : 16 * crowd->leases;
 	if (crowd->leases > OL_WAIT_MOST)
 		crowd->leases = OL_WAIT_MOST;
 	crowd->long_until = ol_after(crowd->leases, ol_tune(lease));
