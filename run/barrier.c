@@ -71,6 +71,17 @@ static int wait_at_glibcs(struct barrier *b)
 	return ol_run_real.barrier_wait(glibc(b));
 }
 
+/* Announced, and as one that sleeps by itself: many short waits would look like a long one, and sleep.c would nap. */
+static void await(struct barrier *b, uint32_t sense)
+{
+	static const struct ol_lock_ops sleeps_in_time = { .id = "barrier", .traits = OL_BY_CLOCK };
+	struct wait w;
+
+	ol_run_wait_begin(&w, 0, &sleeps_in_time, OL_NEVER);
+	ol_barrier_await(&b->meet, b->threads, sense, OL_NEVER);
+	ol_run_wait_end(&w);
+}
+
 int ol_run_barrier_wait(struct barrier *b)
 {
 	uint32_t sense;
@@ -80,7 +91,7 @@ int ol_run_barrier_wait(struct barrier *b)
 		return wait_at_glibcs(b);
 	sense = ol_barrier_arrive(&b->meet, b->threads, &last);
 	if (!last) {
-		ol_barrier_await(&b->meet, b->threads, sense, OL_NEVER);
+		await(b, sense);
 		leave(b);
 		return 0;
 	}

@@ -91,7 +91,7 @@ static inline void ol_wait_remember_brief(void)
 		crowd->brief_until = ol_after(OL_WAIT_RECALLS, ol_tune(lease));
 }
 
-/* Did others run lately? Forgotten once nobody has for a lease. */
+/* Whether others ran lately. Forgotten after a lease in which nobody did. */
 static inline bool ol_wait_recalls_others(void)
 {
 	struct ol_crowd *crowd = ol_crowd();
