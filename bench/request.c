@@ -133,7 +133,7 @@ const char *request_parse(struct request *request, char *line, double unit_ns)
 		return "the workload rounds is for barriers, and barriers for rounds; `overlock "
 		       "locks` lists them";
 	if (subject_meets(&cell->subject) && cell->threads > MEETING_MOST)
-		return "threads= is more than the 16384 that a barrier is measured with";
+		return "threads= is more than a barrier is measured with";
 	if (subject_meets(&cell->subject) && cell->phases > 1)
 		return "phases= is not for barriers, whose contexts come and go together";
 	if (param(cell, "nested", 0) && param(cell, "locks", 1) < 2)
