@@ -20,6 +20,7 @@ import judged
 import knowledge_measured
 import machines
 import replay_validated
+import reproduced
 import scheduler_measured
 import simulated_grid
 import simulated_papers
@@ -321,6 +322,8 @@ PARTS: dict[str, Callable[..., str]] = {
     "grid-against-others": simulated_grid.against_others,
     "grid-classes": simulated_grid.classes,
     "grid-regrets": simulated_grid.regrets,
+    "reproduced-counts": reproduced.counts,
+    "reproduced": reproduced.verdicts,
     "simulated-counts": simulated_papers.counts,
     "simulated-reasons": simulated_papers.reasons,
     "simulated-verdicts": simulated_papers.verdicts,

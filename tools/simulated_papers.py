@@ -4,10 +4,11 @@
 
     tools/simulated_papers.py RESULT.json...
 
-takes the claims of these results into docs/measured/simulator_papers.json. Claims that were not run
-again keep their numbers; those that claims.toml no longer has are dropped.
+takes the claims of these results into the found.json of lab/reproduce/simulated. Claims that were
+not run again keep their numbers; those that claims.toml no longer has are dropped.
 """
 
+import datetime
 import json
 import sys
 import textwrap
@@ -19,13 +20,14 @@ from typing import Any
 
 import kept_json
 from lock_pages import table
-from overlock_tools.lab.papers.simulated import claims as papers
-from overlock_tools.lab.papers.simulated import why
-from overlock_tools.lab.papers.simulated.claims import Verdict
-from overlock_tools.lab.papers.simulated.words import number, ranged
+from overlock_tools.core.system import native
+from overlock_tools.lab.reproduce.checks import Verdict
+from overlock_tools.lab.reproduce.simulated import claims as papers
+from overlock_tools.lab.reproduce.simulated import why
+from overlock_tools.lab.reproduce.simulated.words import number, ranged
 
 TOP = Path(__file__).resolve().parent.parent
-FILE = TOP / "docs/measured/simulator_papers.json"
+FILE = TOP / "python/overlock_tools/lab/reproduce/simulated/found.json"
 NAMES = {
     "ouyang2013": "Ouyang & Lange 2013",
     "rao2012": "Rao & Dunlap 2012",
@@ -47,13 +49,19 @@ WIDTH = 120
 
 def taken(kept: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """The kept result with the claims of the new one in their places."""
-    claims = {claim["id"]: claim for claim in (*kept["claims"], *new["claims"])}
+    made = {"commit": commit(), "date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"}
+    fresh = [claim | made for claim in new["claims"]]
+    claims = {claim["id"]: claim for claim in (*kept["claims"], *fresh)}
     asked = [claim.id for claim in papers.claims()]
     return {
         **kept,
         "scenarios": kept["scenarios"] | new["scenarios"],
         "claims": [claims[name] for name in asked if name in claims],
     }
+
+
+def commit() -> str:
+    return native.commit(TOP).removeprefix("commit ")
 
 
 @cache

@@ -239,7 +239,7 @@ def _load_names() -> list[str]:
 
 
 def _experiments() -> list[str]:
-    from overlock_tools.lab.papers.guests.papers import EXPERIMENTS
+    from overlock_tools.lab.reproduce.guests.papers import EXPERIMENTS
 
     return [*EXPERIMENTS]
 
@@ -388,7 +388,7 @@ def paper(name: str | None, **given: Any) -> int:
       overlock guest paper ouyang2013-table1 --rounds 3 --seconds 5 -o results
       overlock guest paper teabe2017-fig7 --slice-page
     """
-    from overlock_tools.lab.papers.guests import run as paper
+    from overlock_tools.lab.reproduce.guests import run as paper
 
     return paper.run(name, given) if name else paper.listing()
 

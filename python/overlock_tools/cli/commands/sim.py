@@ -284,7 +284,7 @@ def validate(ctx: click.Context, /, **options: Any) -> int:
 def papers(**options: Any) -> int:
     """Repeat the papers' experiments in the simulator, and judge what they say.
 
-    The claims, and the bounds by which they hold, are in lab/papers/simulated/claims.toml of the
+    The claims, and the bounds by which they hold, are in lab/reproduce/simulated/claims.toml of the
     package.
 
     \b
@@ -292,7 +292,7 @@ def papers(**options: Any) -> int:
       overlock sim papers --only dice2019
       overlock sim papers -o papers.json
     """
-    from overlock_tools.lab.papers.simulated import claims
+    from overlock_tools.lab.reproduce.simulated import claims
 
     return claims.run(options)
 

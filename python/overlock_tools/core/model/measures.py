@@ -169,6 +169,14 @@ def _waiters_share(cell: Cell) -> float | None:
     return cell.events["STALL_FREE"] / stalls if stalls else None
 
 
+def _of_events(one: str, other: str) -> Callable[[Cell], float | None]:
+    def value(cell: Cell) -> float | None:
+        total = cell.events.get(other, 0)
+        return cell.events.get(one, 0) / total if total else None
+
+    return value
+
+
 def _spun(cell: Cell) -> float | None:
     """Of the contexts' time, in which they may have had no CPU; as the wait's."""
     if cell.spin_ns is None:
@@ -314,6 +322,20 @@ MEASURES = (
         "/s",
         _median(_per_second("hypercalls")),
         "simulated: halts, kicks and exits of virtual CPUs, per second",
+    ),
+    Measure(
+        "steals_first",
+        "first steals",
+        "",
+        _median(_of_events("STEAL@0", "STEAL")),
+        "share of the steals by a waiter that was not queued",
+    ),
+    Measure(
+        "steals_further",
+        "2nd ÷ 1st",
+        "",
+        _median(_of_events("STEAL@2", "STEAL@1")),
+        "steals by the second of the queue, by those of the first",
     ),
     Measure("spun", "spun", "", _median(_spun), "share of the time spent spinning"),
     Measure("cpu", "CPU s/M", "s/M", _median(_cost), "CPU seconds per million units of work"),

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from overlock_tools.core.system.errors import Fail
-from overlock_tools.lab.papers.simulated import claims as papers
-from overlock_tools.lab.papers.simulated import why
-from overlock_tools.lab.papers.simulated.claims import Claim, Point, Runs, Verdict
-from overlock_tools.lab.papers.simulated.measures import ACQUIRING, MEASURES
-from overlock_tools.lab.papers.simulated.words import point_words, ranged
+from overlock_tools.lab.reproduce.checks import EACH, Point, Verdict
+from overlock_tools.lab.reproduce.simulated import claims as papers
+from overlock_tools.lab.reproduce.simulated import why
+from overlock_tools.lab.reproduce.simulated.claims import Claim, Runs
+from overlock_tools.lab.reproduce.simulated.measures import ACQUIRING, MEASURES
+from overlock_tools.lab.reproduce.simulated.words import point_words, ranged
 
 CHECK = {
     "scenario": "one",
@@ -225,7 +226,7 @@ def test_a_reason_is_of_a_claim_and_uses_the_numbers_that_it_asks_for(claim: str
     runs = papers.load([CLAIMS[claim]])
     for check in CLAIMS[claim].numbers.values():
         assert len(check.locks) == len(check.scenarios) == 1
-        assert check.take != papers.EACH or len(runs.points(check.scenarios[0], check.at)) == 1
+        assert check.take != EACH or len(runs.points(check.scenarios[0], check.at)) == 1
 
 
 def test_a_reasons_numbers_are_those_of_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,8 @@ from overlock_tools.core.model import histograms
 from overlock_tools.core.model.measures import MEASURES, Cell
 from overlock_tools.core.model.results import Result
 from overlock_tools.guest import loads, locks
-from overlock_tools.lab.papers.guests.experiment import I_SPIN, OFF, ON_NOPV, STEALING, TICKET
-from overlock_tools.lab.papers.guests.papers import EXPERIMENTS
+from overlock_tools.lab.reproduce.guests.experiment import I_SPIN, OFF, ON_NOPV, STEALING, TICKET
+from overlock_tools.lab.reproduce.guests.papers import EXPERIMENTS
 from tests.command import Overlock
 from tests.guest.command.conftest import Fake
 

@@ -12,9 +12,9 @@ from overlock_tools.core.system.errors import INTERRUPTED, Fail
 from overlock_tools.core.system.terminal import console as terminal
 from overlock_tools.guest import campaign as guests
 from overlock_tools.guest import loads, locks, results
-from overlock_tools.lab.papers.guests import show
-from overlock_tools.lab.papers.guests.experiment import Experiment, Part
-from overlock_tools.lab.papers.guests.papers import EXPERIMENTS
+from overlock_tools.lab.reproduce.guests import show
+from overlock_tools.lab.reproduce.guests.experiment import Experiment, Part
+from overlock_tools.lab.reproduce.guests.papers import EXPERIMENTS
 
 
 def listing() -> int:

@@ -8,12 +8,11 @@ so here. Their numbers come from the same runs.
 import itertools
 import json
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from math import inf, isfinite
 from pathlib import Path
-from statistics import mean, median
+from statistics import median
 from typing import Any
 
 from rich.text import Text
@@ -22,9 +21,20 @@ from overlock_tools.bench.conditions.base import deferred
 from overlock_tools.core.system import files
 from overlock_tools.core.system.errors import FAILED, INTERRUPTED, Fail
 from overlock_tools.core.system.terminal import console
-from overlock_tools.lab.papers.simulated import why
-from overlock_tools.lab.papers.simulated.measures import ACQUIRING, Answer, value_of
-from overlock_tools.lab.papers.simulated.words import (
+from overlock_tools.lab.reproduce.checks import (
+    EACH,
+    TAKES,
+    Check,
+    Found,
+    Point,
+    Verdict,
+    check,
+    listed,
+    together,
+)
+from overlock_tools.lab.reproduce.simulated import why
+from overlock_tools.lab.reproduce.simulated.measures import ACQUIRING, Answer, value_of
+from overlock_tools.lab.reproduce.simulated.words import (
     LOADS,
     UNNAMED,
     number,
@@ -39,59 +49,10 @@ from overlock_tools.sim.resolve import Place, Run
 
 CLAIMS = Path(__file__).with_name("claims.toml")
 FORMAT = "overlock-simulated-papers"
-TAKES: dict[str, Callable[[list[float]], float]] = {
-    "most": max,
-    "least": min,
-    "mean": mean,
-    "range": lambda values: max(values) / min(values),
-}
-EACH = "each"
-Range = tuple[float, float]
-Point = dict[str, Any]
 Where = tuple[str, Point, int]  # a scenario, its point, a seed
 
 
 HARDLY = 0.01  # of the CPU time: below that, a lock cannot make a difference that is seen
-
-
-class Verdict(StrEnum):
-    HOLDS = "holds"
-    PARTLY = "partly"
-    NOT = "not"
-    UNDECIDED = "undecided"  # the seeds do not agree
-    VACUOUS = "vacuous"  # locks are compared under a load that hardly takes them
-    NOTHING = "not measured"
-
-
-WORTH = {Verdict.HOLDS: 1.0, Verdict.PARTLY: 0.5, Verdict.NOT: 0.0, Verdict.NOTHING: 0.0}
-
-
-@dataclass(frozen=True)
-class Check:
-    scenarios: Sequence[str]
-    measure: str
-    locks: Sequence[str]
-    by: str | None
-    at: Point
-    by_at: Point
-    take: str
-    paper: float | str
-    holds: Range
-    partly: Range
-
-    def worst(self, least: float, most: float) -> Verdict:
-        """Of all values of a range: one of its ends, since the bounds are ranges too."""
-        ends = [self._judged(least, least), self._judged(most, most)]
-        return min(ends, key=lambda verdict: WORTH[verdict])
-
-    def best(self, least: float, most: float) -> Verdict:
-        return self._judged(least, most)
-
-    def _judged(self, least: float, most: float) -> Verdict:
-        for verdict, (low, high) in ((Verdict.HOLDS, self.holds), (Verdict.PARTLY, self.partly)):
-            if low <= most and least <= high:
-                return verdict
-        return Verdict.NOT
 
 
 @dataclass(frozen=True)
@@ -102,31 +63,6 @@ class Claim:
     claim: str
     checks: Sequence[Check]
     numbers: Mapping[str, Check]  # of its reason
-
-
-@dataclass(frozen=True)
-class Found:
-    """Of a check, or of one of its points: the seeds' median and range.
-
-    The range of n seeds has the true median in it, but for a chance of 2^(1-n). So a value is
-    decided where its whole range has one verdict.
-    """
-
-    what: str
-    at: str
-    paper: float | str
-    median: float | None = None
-    least: float | None = None
-    most: float | None = None
-    worst: Verdict = Verdict.NOTHING
-    best: Verdict = Verdict.NOTHING
-    vacuous: bool = False
-
-    @property
-    def verdict(self) -> Verdict:
-        if self.vacuous:
-            return Verdict.VACUOUS
-        return self.worst if self.worst == self.best else Verdict.UNDECIDED
 
 
 @dataclass(frozen=True)
@@ -163,7 +99,7 @@ def _forms(raw: dict[str, Any], known: dict[str, Any]) -> Iterator[dict[str, Any
 
 
 def _claim(raw: dict[str, Any]) -> Claim:
-    checks = [_check(_in_its_form(raw, entry)) for entry in raw["check"]]
+    checks = [check(_in_its_form(raw, entry)) for entry in raw["check"]]
     numbers = {name: _asked(entry) for name, entry in why.numbers(raw["id"]).items()}
     return Claim(raw["id"], raw["paper"], raw["figure"], raw["claim"], checks, numbers)
 
@@ -176,35 +112,7 @@ def _asked(raw: dict[str, Any]) -> Check:
     """A number of a reason: nothing is judged by it."""
     name = raw["scenario"] + (f" {json.dumps(raw['set'])}" if "set" in raw else "")
     anything = [-inf, inf]
-    return _check({**raw, "scenario": name, "paper": "", "holds": anything, "partly": anything})
-
-
-def _check(raw: dict[str, Any]) -> Check:
-    holds, partly = _bounds(raw)
-    return Check(
-        _listed(raw["scenario"]),
-        raw["measure"],
-        _listed(raw["of"]),
-        raw.get("by"),
-        raw.get("at", {}),
-        raw.get("by_at", {}),
-        raw.get("take", EACH),
-        raw["paper"],
-        holds,
-        partly,
-    )
-
-
-def _bounds(raw: dict[str, Any]) -> tuple[Range, Range]:
-    if "within" not in raw:
-        return tuple(raw["holds"]), tuple(raw["partly"])
-    number, within = raw["paper"], raw["within"]
-    side = (1.0, inf) if number > 1 else (0.0, 1.0)
-    return (number / within, number * within), side
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+    return check({**raw, "scenario": name, "paper": "", "holds": anything, "partly": anything})
 
 
 # Running
@@ -248,7 +156,7 @@ def _key(point: Point) -> str:
 
 
 def _allowed(at: Point, path: str) -> list[Any]:
-    return _listed(at[path])
+    return listed(at[path])
 
 
 def load(asked: Sequence[Claim]) -> Runs:
@@ -271,21 +179,7 @@ def judge(claim: Claim, runs: Runs) -> Judged:
     found = [one for check in claim.checks for one in _found(check, runs)]
     numbers = {name: _number(check, runs) for name, check in claim.numbers.items()}
     known = {name: value for name, value in numbers.items() if value is not None}
-    return Judged(claim, _together(found), found, known)
-
-
-def _together(found: Sequence[Found]) -> Verdict:
-    """A claim is undecided if its verdict depends on values that are."""
-    tested = [one for one in found if not one.vacuous]
-    if not tested:
-        return Verdict.VACUOUS
-    worst, best = _scored([one.worst for one in tested]), _scored([one.best for one in tested])
-    return worst if worst == best else Verdict.UNDECIDED
-
-
-def _scored(verdicts: Sequence[Verdict]) -> Verdict:
-    score = mean(WORTH[verdict] for verdict in verdicts)
-    return Verdict.HOLDS if score == 1 else Verdict.PARTLY if score >= 0.5 else Verdict.NOT
+    return Judged(claim, together(found), found, known)
 
 
 def _number(check: Check, runs: Runs) -> float | None:
@@ -298,12 +192,14 @@ def _found(check: Check, runs: Runs) -> Iterator[Found]:
         series = list(_series(check, lock, runs))
         if check.take == EACH:
             for words, values, vacuous in series:
-                yield _summed(check, _words(check, lock), words, values, vacuous)
+                yield _summed(check, check.what(lock, point_words), words, values, vacuous)
         else:
             by_seed = zip(*(values for _, values, _ in series), strict=True)
             whole = [_taken(check.take, each) for each in by_seed]
             vacuous = all(vacuous for *_, vacuous in series)
-            yield _summed(check, f"{check.take} of {_words(check, lock)}", "", whole, vacuous)
+            yield _summed(
+                check, f"{check.take} of {check.what(lock, point_words)}", "", whole, vacuous
+            )
 
 
 def _taken(take: str, values: Sequence[float | None]) -> float | None:
@@ -362,12 +258,6 @@ def _summed(
     ends = min(known), max(known)
     verdicts = check.worst(*ends), check.best(*ends)
     return Found(what, at, check.paper, median(known), *ends, *verdicts, vacuous)
-
-
-def _words(check: Check, lock: str) -> str:
-    by = f" ÷ {check.by}" if check.by else ""
-    by_at = f" ÷ that with {point_words(check.by_at)}" if check.by_at else ""
-    return f"{check.measure} of {lock}{by}{by_at}"
 
 
 # Told

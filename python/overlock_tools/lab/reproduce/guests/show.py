@@ -11,7 +11,7 @@ from overlock_tools.core.model import paper_settings, quantities, stats
 from overlock_tools.core.model.measures import MEASURES, Measure
 from overlock_tools.core.model.results import Result
 from overlock_tools.guest.show import cell, table_of_locks
-from overlock_tools.lab.papers.guests.experiment import SMALLER, Experiment
+from overlock_tools.lab.reproduce.guests.experiment import SMALLER, Experiment
 
 
 def measures(result: Result, names: Sequence[str], out: Console) -> None:

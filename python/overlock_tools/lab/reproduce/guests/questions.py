@@ -22,7 +22,7 @@ from overlock_tools.core.model.histograms import Times
 from overlock_tools.core.model.measures import value_of
 from overlock_tools.core.model.quantities import duration, plain
 from overlock_tools.core.model.results import Result
-from overlock_tools.lab.papers.guests.experiment import Results, Values
+from overlock_tools.lab.reproduce.guests.experiment import Results, Values
 
 # "Negligible": less than one of so many.
 RARE = 1000

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from overlock_tools.lab.papers.simulated.measures import MEASURES, value_of
+from overlock_tools.lab.reproduce.simulated.measures import MEASURES, value_of
 from overlock_tools.sim.resolve import Run
 
 CONTEXT = {

@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 
 from overlock_tools.core.model import paper_settings
-from overlock_tools.lab.papers.guests.experiment import (
+from overlock_tools.lab.reproduce.guests.experiment import (
     I_SPIN,
     I_SPIN_PV,
     OFF,
@@ -18,7 +18,7 @@ from overlock_tools.lab.papers.guests.experiment import (
     Question,
     of_each,
 )
-from overlock_tools.lab.papers.guests.questions import (
+from overlock_tools.lab.reproduce.guests.questions import (
     as_fast_as,
     at_the_door,
     costs_more,

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from overlock_tools.lab.papers.simulated.words import number
+from overlock_tools.lab.reproduce.simulated.words import number
 
 FILE = Path(__file__).with_name("why.toml")
 

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+"""What a measurement needs of the machine: words of measurements.toml."""
+
+import shutil
+from collections.abc import Sequence
+
+from overlock_tools.core.system import native
+from overlock_tools.core.system.errors import Fail
+from overlock_tools.guest import paths
+
+
+def missing(needs: Sequence[str]) -> str:
+    """The first that is not there, and how to get it; empty: all are."""
+    return next(filter(None, map(_missing, needs)), "")
+
+
+def _missing(need: str) -> str:
+    kind, _, name = need.partition(" ")
+    try:
+        if kind == "guest":
+            paths.home(variant=name).needed()
+        elif kind == "native":
+            native.file(name)
+        elif not shutil.which(kind):
+            return f"{kind} is not installed"
+    except Fail as error:
+        return error.message
+    return ""

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: MIT
+"""Runs what rows ask for, what decides most for its time first, and keeps each answer at once."""
+
+import hashlib
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+
+from overlock_tools.core.model.plan import in_words
+from overlock_tools.core.system import files, native
+from overlock_tools.core.system.children import end_with_us
+from overlock_tools.core.system.errors import say
+from overlock_tools.lab.reproduce.answers import OF_VERDICT, Answer, Answers, State, this_machine
+from overlock_tools.lab.reproduce.rigs.base import Asked, Known, Place, Source
+from overlock_tools.lab.reproduce.rigs.computed import Computed
+from overlock_tools.lab.reproduce.rigs.measured import Measured
+from overlock_tools.lab.reproduce.rigs.proof import Proof
+from overlock_tools.lab.reproduce.rigs.simulated import Simulated
+from overlock_tools.lab.reproduce.rows import Row, Way
+
+FILE = "answers.json"
+
+
+def asked(row: Row, way: Way, known: Known) -> Asked:
+    if way.rig == "proof":
+        return Proof(way, known)
+    if way.rig == "computed":
+        return Computed(way, known)
+    if way.rig == "simulated":
+        return Simulated(way, known, row.id)
+    return Measured(way, known)
+
+
+@dataclass
+class Question:
+    """A row, put to a rig."""
+
+    row: Row
+    way: Way
+    asked: Asked
+    state: State = State.OPEN
+
+    @property
+    def is_over(self) -> bool:
+        return self.state != State.OPEN or all(one.is_over for one in self.asked.sources)
+
+
+@dataclass
+class Run:
+    questions: list[Question]
+    answers: Answers
+    place: Place
+    budget_s: float | None
+    commit: str = ""
+    machines: Mapping[str, str] = field(default_factory=dict)  # by rig
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def sources(self) -> list[Source]:
+        found = {s.name: s for q in self.questions for s in q.asked.sources}
+        return list(found.values())
+
+    def of(self, source: Source) -> list[Question]:
+        return [q for q in self.questions if source in q.asked.sources and not q.is_over]
+
+    def skip_missing(self) -> None:
+        """What cannot run here is said so, and not forecast."""
+        for source in self.sources:
+            if why := source.missing():
+                source.failed, source.is_over = why, True
+        self.judge(q for q in self.questions if any(s.failed for s in q.asked.sources))
+
+    def forecast_s(self) -> float:
+        """Of what rows still wait for; within the budget."""
+        left = sum(s.forecast_s for s in self.sources if not s.is_over and self.of(s))
+        if self.budget_s is None:
+            return left
+        return min(left, self.budget_s - (time.monotonic() - self.began))
+
+    def steps(self) -> Iterator[Source]:
+        """The next one: the least time for each row that waits for it."""
+        while True:
+            left = [s for s in self.sources if not s.is_over and self.of(s) and self._fits(s)]
+            if not left:
+                return
+            yield min(left, key=lambda source: source.forecast_s / len(self.of(source)))
+
+    def _fits(self, source: Source) -> bool:
+        if self.budget_s is None:
+            return True
+        left = self.budget_s - (time.monotonic() - self.began)
+        return min(source.forecast_s, source.more_s() or inf) <= left
+
+    def all(self) -> None:
+        for source in self.steps():
+            done = sum(q.is_over for q in self.questions)
+            left = in_words(self.forecast_s())
+            say(f"[{done}/{len(self.questions)}, about {left} left] {source.name}")
+            source.step(self.place)
+            self.answers.took_s |= source.took()
+            if source.failed:
+                say(f"  {source.failed}")
+            self.judge(q for q in self.questions if source in q.asked.sources)
+        self.judge(q for q in self.questions if q.state == State.OPEN)
+
+    def judge(self, questions: Iterable[Question]) -> None:
+        for question in questions:
+            self.answers.add(self._answer(question))
+        self.answers.write(self.place.folder / FILE)
+
+    def _answer(self, question: Question) -> Answer:
+        sources = question.asked.sources
+        judged = question.asked.judge()
+        question.state = OF_VERDICT[judged.verdict]
+        failed = next((one.failed for one in sources if one.failed), "")
+        takes = failed or judged.takes or ("more time" if question.state == State.OPEN else "")
+        return Answer(
+            question.row.id,
+            question.way.rig,
+            question.state,
+            question.way.lacks,
+            judged.found,
+            judged.why,
+            takes if question.state == State.OPEN else "",
+            judged.knowledge,
+            [command for one in sources for command in one.commands],
+            self.commit,
+            self.machines[question.way.rig],
+            round(sum(one.took_s for one in sources), 1),
+        )
+
+
+def _build() -> str:
+    """Of the programs: what another build measured is not taken for this one's."""
+    told = [(p.name, p.stat().st_size, p.stat().st_mtime_ns) for p in native.folder().iterdir()]
+    return hashlib.sha256(repr(sorted(told)).encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is to be asked."""
+
+    rows: Sequence[Row]
+    rigs: Sequence[str]
+    budget_s: float | None  # none: as long as it takes
+    again: bool = False  # also what this machine has decided before
+    cluster: str | None = None
+
+
+def prepared(chosen: Chosen, answers: Answers, kept_s: Mapping[str, float], folder: Path) -> Run:
+    end_with_us()
+    files.make_folder(folder)
+    known, machines = Known(kept_s, chosen.cluster), {rig: this_machine(rig) for rig in chosen.rigs}
+    done = {
+        (a.row, a.rig)
+        for a in answers
+        if a.machine == machines.get(a.rig) and a.decided and not chosen.again
+    }
+    questions = [
+        Question(row, way, asked(row, way, known))
+        for row in chosen.rows
+        for way in row.ways
+        if way.rig in chosen.rigs and (row.id, way.rig) not in done
+    ]
+    top = native.checkout()
+    commit = native.commit(top).removeprefix("commit ") if top else ""
+    place = Place(folder, _build())
+    run = Run(questions, answers, place, chosen.budget_s, commit, machines)
+    run.skip_missing()
+    return run
