@@ -69,10 +69,14 @@ def counts(rows: Sequence[Row], answers: Answers) -> str:
     states = Counter(one.state for one in decided)
     each = ", ".join(f"{states[state]} {state.value}" for state in State if states[state])
     return (
-        f"{len(rows)} rows, {len(decided)} decided ({each or 'none'}): {meeting} by a rig "
+        f"{_many(len(rows), 'row')}, {len(decided)} decided ({each or 'none'}): {meeting} by a rig "
         f"that meets the paper's condition, {simulated} by the simulator alone. * does not meet it."
     )
 
 
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def forecast(seconds: float, questions: int) -> str:
-    return f"{questions} questions, about {in_words(seconds)}; Ctrl-C keeps what is done"
+    return f"{_many(questions, 'question')}, about {in_words(seconds)}; Ctrl-C keeps what is done"
