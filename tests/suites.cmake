@@ -88,7 +88,7 @@ suite(agents SECONDS 100
 	COMMAND "pytest -rs tests/lab/agents")
 
 suite(lab SECONDS 320
-	WHAT "the client emitted for GenMC compiles alone and runs natively, for every lock; how its verdicts are read; guests in a nested host and under Xen, with a fake QEMU, apt and make; the papers' experiments, in the simulator and in guests, and how what they found is judged; overlock sched in a guest whose time is counted: ends of slices, the words of threads, liars, nice, a killed loader, each switch; a program and its page"
+	WHAT "the client emitted for GenMC compiles alone and runs natively, for every lock; how its verdicts are read; guests in a nested host and under Xen, with a fake QEMU, apt and make; the papers' experiments, in the simulator and in guests, and how what they found is judged; overlock reproduce: its rows, what it runs and keeps, its page; overlock sched in a guest whose time is counted: ends of slices, the words of threads, liars, nice, a killed loader, each switch; a program and its page"
 	PATHS lab include sim profile/agent/service.c bench/sched_load.c lib/slices.c chaos/by.c python/overlock_tools/lab python/overlock_tools/guest python/overlock_tools/sim tests/lab
 	NEEDS clang bpf guest
 	BUILD all

@@ -44,7 +44,7 @@ class Verdict(StrEnum):
     NOTHING = "not measured"
 
 
-WORTH = {Verdict.HOLDS: 1.0, Verdict.PARTLY: 0.5, Verdict.NOT: 0.0, Verdict.NOTHING: 0.0}
+WORTH = {Verdict.HOLDS: 1.0, Verdict.PARTLY: 0.5, Verdict.NOT: 0.0}
 
 
 @dataclass(frozen=True)
@@ -146,10 +146,12 @@ class Found:
 
 
 def together(found: Sequence[Found]) -> Verdict:
-    """Undecided if the verdict of all depends on values that are."""
+    """Undecided if the verdict of all depends on values that are; nothing if one is missing."""
     tested = [one for one in found if not one.vacuous]
     if not tested:
         return Verdict.VACUOUS
+    if any(one.verdict == Verdict.NOTHING for one in tested):
+        return Verdict.NOTHING
     worst, best = _scored([one.worst for one in tested]), _scored([one.best for one in tested])
     return worst if worst == best else Verdict.UNDECIDED
 

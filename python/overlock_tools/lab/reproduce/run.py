@@ -120,7 +120,7 @@ class Run:
             question.row.id,
             question.way.rig,
             question.state,
-            question.way.lacks,
+            "; ".join(filter(None, (question.way.lacks, judged.lacks))),
             judged.found,
             judged.why,
             takes if question.state == State.OPEN else "",

@@ -98,6 +98,7 @@ class Judged:
     why: str = ""
     takes: str = ""
     knowledge: str = ""
+    lacks: str = ""  # beside what the row says: points that were not measured
 
 
 class Asked(ABC):

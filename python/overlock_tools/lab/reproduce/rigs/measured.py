@@ -26,7 +26,16 @@ from overlock_tools.core.model.results import Result, from_file
 from overlock_tools.core.system import machine
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.lab.reproduce.answers import shown
-from overlock_tools.lab.reproduce.checks import EACH, TAKES, Check, Found, Verdict, check, together
+from overlock_tools.lab.reproduce.checks import (
+    EACH,
+    TAKES,
+    Check,
+    Found,
+    Verdict,
+    check,
+    listed,
+    together,
+)
 from overlock_tools.lab.reproduce.rigs import needs
 from overlock_tools.lab.reproduce.rigs.base import Asked, Judged, Known, Place, Source
 from overlock_tools.lab.reproduce.rows import Way
@@ -154,7 +163,20 @@ class Measured(Asked):
         )
         takes = self._takes(verdict)
         why = "" if verdict == Verdict.HOLDS else self._reason()
-        return Judged(verdict, [shown(one) for one in found], why, takes, knowledge)
+        lacks = self._lacks() if verdict != Verdict.NOTHING else ""
+        return Judged(verdict, [shown(one) for one in found], why, takes, knowledge, lacks)
+
+    def _lacks(self) -> str:
+        """Points of a check that have no numbers here, for want of CPUs."""
+        without = {
+            n
+            for asked in self.checks
+            for name in asked.scenarios
+            for n in map(threads_of, listed(asked.at.get("threads", 1)))
+            if not self.by_name[name].has(n)
+        }
+        words = ", ".join(map(str, sorted(without)))
+        return f"{words} threads, which were not measured" if without else ""
 
     def _takes(self, verdict: Verdict) -> str:
         if verdict == Verdict.NOTHING:
@@ -192,8 +214,7 @@ class Measured(Asked):
                 yield _summed(asked, f"{asked.take} of {what}", "", taken)
 
     def _threads(self, asked: Check, name: str) -> list[int]:
-        wanted = asked.at.get("threads", [1])
-        numbers = [threads_of(one) for one in (wanted if isinstance(wanted, list) else [wanted])]
+        numbers = map(threads_of, listed(asked.at.get("threads", 1)))
         return [n for n in numbers if self.by_name[name].has(n)]
 
     def _values(self, asked: Check, lock: str, name: str, n: int) -> list[float]:
