@@ -87,13 +87,24 @@ def test_what_is_no_answer_is_refused(tmp_path: Path, text: str) -> None:
         answers.read(tmp_path / "bad.json")
 
 
-def test_an_answer_with_another_state_is_refused(tmp_path: Path) -> None:
-    known = Answers([answer()])
-    known.write(tmp_path / "a.json")
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"state": "certain"},
+        {"rig": "oracle"},
+        {"machine": 7},
+        {"found": 7},
+        {"found": [{"what": "x"}]},
+        {"commands": None},
+        {"other": ""},
+    ],
+)
+def test_an_answer_that_is_none_is_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    Answers([answer()]).write(tmp_path / "a.json")
     body = json.loads((tmp_path / "a.json").read_text())
-    body["answers"][0]["state"] = "certain"
+    body["answers"][0] |= wrong
     (tmp_path / "a.json").write_text(json.dumps(body))
-    with pytest.raises(Fail, match="certain"):
+    with pytest.raises(Fail, match="not what `overlock reproduce` writes"):
         answers.read(tmp_path / "a.json")
 
 

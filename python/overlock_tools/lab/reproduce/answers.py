@@ -147,12 +147,26 @@ def _order(answer: Answer) -> tuple[str, int, str]:
     return answer.row, RIGS.index(answer.rig), answer.machine
 
 
+def _answer(raw: dict[str, Any]) -> Answer:
+    """Of a file that somebody sent: what it says is shown, so it has to be what it seems."""
+    answer = Answer(**{**raw, "state": State(raw["state"])})
+    texts = (answer.row, answer.lacks, answer.why, answer.takes, answer.knowledge, answer.commit)
+    if not all(isinstance(one, str) for one in (*texts, answer.machine, *answer.commands)):
+        raise ValueError("a text is none")
+    if not all(
+        isinstance(one, dict) and {"what", "at", "paper"} <= one.keys() for one in answer.found
+    ):
+        raise ValueError("what was found is no list of findings")
+    RIGS.index(answer.rig)
+    return answer
+
+
 def read(path: Path) -> Answers:
     try:
         body = json.loads(path.read_text())
         if body["format"] != FORMAT or body["version"] != VERSION:
             raise KeyError("format")
-        answers = [Answer(**{**raw, "state": State(raw["state"])}) for raw in body["answers"]]
+        answers = [_answer(raw) for raw in body["answers"]]
         return Answers(answers, body["took_s"])
     except (OSError, UnicodeDecodeError) as error:
         raise Fail(f"{path}: {error}") from error
