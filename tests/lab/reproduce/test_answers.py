@@ -189,6 +189,19 @@ def test_the_cheapest_comes_first_and_the_budget_is_kept(tmp_path: Path) -> None
     }
 
 
+def test_all_begin_before_one_goes_on(tmp_path: Path) -> None:
+    """A row that is hard to decide does not use up the time of the others."""
+    order: list[str] = []
+
+    class Told(Fake):
+        def advance(self, place: Place) -> str:
+            order.append(self.name)
+            return super().advance(place)
+
+    running(tmp_path, Told("hard", 0.1, 3), Told("easy", 5.0)).all()
+    assert order == ["hard", "easy", "hard", "hard"]
+
+
 def test_what_fails_says_so_and_the_rest_goes_on(tmp_path: Path) -> None:
     bad, good = Fake("bad", 0.1, 9, "no such program"), Fake("good", 1.0)
     one = running(tmp_path, bad, good)

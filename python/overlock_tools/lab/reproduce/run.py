@@ -80,12 +80,17 @@ class Run:
         return min(left, self.budget_s - (time.monotonic() - self.began))
 
     def steps(self) -> Iterator[Source]:
-        """The next one: the least time for each row that waits for it."""
-        while True:
-            left = [s for s in self.sources if not s.is_over and self.of(s) and self._fits(s)]
-            if not left:
-                return
-            yield min(left, key=lambda source: source.forecast_s / len(self.of(source)))
+        """First what has not begun, then more rounds: what takes the least time for each row."""
+        while left := [s for s in self.sources if self._is_wanted(s) and self._fits(s)]:
+            yield min(left, key=lambda s: (s.has_begun, s.forecast_s / len(self.of(s))))
+
+    def _is_wanted(self, source: Source) -> bool:
+        """More rounds tell nothing while a row has no numbers of its other measurements."""
+        waiting = [] if source.is_over else self.of(source)
+        return any(
+            not source.has_begun or all(other.has_begun for other in q.asked.sources)
+            for q in waiting
+        )
 
     def _fits(self, source: Source) -> bool:
         if self.budget_s is None:

@@ -57,6 +57,7 @@ class Source(ABC):
         self.forecast_s = forecast_s  # of what is left
         self.took_s = 0.0
         self.failed = ""
+        self.has_begun = False
         self.is_over = False  # another step would tell nothing new
 
     def missing(self) -> str:
@@ -69,7 +70,7 @@ class Source(ABC):
         return ()
 
     def step(self, place: Place) -> None:
-        began = time.monotonic()
+        began, self.has_begun = time.monotonic(), True
         self.failed = self.advance(place)
         self.is_over = self.is_over or bool(self.failed)
         took = time.monotonic() - began
