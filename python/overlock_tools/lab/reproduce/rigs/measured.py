@@ -102,11 +102,13 @@ class Measurement(Source):
         name = f"{self.short}-{len(self.results) + 1}"
         file = place.measured / f"{name}.json"
         if not file.exists():  # of an interrupted run, else
-            words = self.plan.words(rounds, str(file))
+            part = file.with_name(f"{name}-part.json")
+            words = self.plan.words(rounds, str(part))
             if failed := place.overlock(words, name, self.of_round * rounds):
                 return failed
-            for left in file.with_suffix("").glob("*.json"):  # a command that fills a folder
-                left.replace(file)
+            for left in part.with_suffix("").glob("*.json"):  # a command that fills a folder
+                left.replace(part)
+            part.replace(file)
         self.results.append(from_file(file))
         self.rounds += rounds
         self.is_over = self.rounds >= self.plan.most
