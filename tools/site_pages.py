@@ -2,7 +2,8 @@
 """Hooks of MkDocs: what the site has beyond the pages of docs/.
 
 A lock's page gets its facts, header comment, hand-over and rates. A file or folder outside docs/
-to which a page links gets a page, under source/. Links follow.
+to which a page links gets a page, under source/. Links follow. The page of `overlock reproduce` is
+reproduced.html.
 """
 
 import os.path
@@ -23,6 +24,8 @@ import handover_picture
 import lock_pages
 import measured
 from overlock_tools.core.model import defs
+from overlock_tools.lab.reproduce import kept, rows
+from overlock_tools.lab.reproduce import page as reproduced
 
 TOP = Path(__file__).resolve().parent.parent
 DOCS = TOP / "docs"
@@ -151,3 +154,8 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     if uri.startswith(SOURCE) and "````" in markdown:  # the search finds what explains, not sources
         page.meta["search"] = {"exclude": True}
     return texts.get(uri, markdown)
+
+
+def on_post_build(config: MkDocsConfig, **_: Any) -> None:
+    page = Path(config.site_dir) / "reproduced.html"
+    page.write_text(reproduced.html(rows.load(), kept.load()))

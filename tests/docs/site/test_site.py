@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from overlock_tools.core.model import defs
+from overlock_tools.lab.reproduce import rows
 from tests.conftest import TOP
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s#]+)")
@@ -109,6 +110,11 @@ def test_search_finds_pages_and_no_sources(site: Path) -> None:
     assert '"location":"locks/mcs.html' in index
     assert '"location":"source/CONTRIBUTING.html' in index
     assert '"location":"source/include/' not in index
+
+
+def test_the_papers_rows_are_there(site: Path) -> None:
+    page = (site / "reproduced.html").read_text()
+    assert all(f'id="{row.id}"' in page for row in rows.load())
 
 
 def copied(tmp_path: Path) -> Path:

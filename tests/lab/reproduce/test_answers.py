@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from overlock_tools.core.model.measures import Cell
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.lab.reproduce import answers, kept, rows, run, show
 from overlock_tools.lab.reproduce.answers import Answer, Answers, State
 from overlock_tools.lab.reproduce.checks import Verdict, check
-from overlock_tools.lab.reproduce.rigs import proof
+from overlock_tools.lab.reproduce.rigs import measured, proof
 from overlock_tools.lab.reproduce.rigs.base import Asked, Judged, Known, Place, Source
 from overlock_tools.lab.reproduce.rows import Row, Way
 
@@ -222,6 +223,30 @@ def test_an_interruption_loses_nothing(tmp_path: Path) -> None:
         running(tmp_path, good, stopped).all()
     told = [a.state for a in answers.read(tmp_path / run.FILE)]
     assert told == [State.HOLDS]
+
+
+@pytest.mark.parametrize(("cpus", "lacks"), [(2, "8 vCPUs"), (8, "")])
+def test_fewer_vcpus_than_the_paper_s_are_told(
+    monkeypatch: pytest.MonkeyPatch, cpus: int, lacks: str
+) -> None:
+    monkeypatch.setattr(measured.machine, "cpus", lambda: cpus)
+    one = row("ouyang2013-fig5a-2")
+    way = one.way("guest")
+    assert way
+    asked = run.asked(one, way, Known())
+    for source in asked.sources:
+        monkeypatch.setattr(source, "has", lambda _: True)
+        monkeypatch.setattr(source, "cells", cells)
+    judged = asked.judge()
+    assert judged.verdict != Verdict.NOTHING
+    assert lacks in judged.lacks
+    assert bool(judged.lacks) == bool(lacks)
+
+
+def cells(lock: str, _: int) -> list[dict[int, Cell]]:
+    work = 4e6 if "preemptable" in lock or "pv" in lock else 1e6
+    done = [int(work)] * 2
+    return [{n: Cell(n, lock, 2, 2 * work, 1.0, 1.0, copies=done) for n in range(1, 7)}]
 
 
 # Proofs

@@ -7,6 +7,7 @@ Keys of a way:
              a number, or a multiple of the CPUs such as "2x"
     numbers  of `why`: by name, what is taken of a measurement, as in a check
     cpus     that the machine must have; 1 by default
+    vcpus    that the paper's guests had: with fewer, the condition is not met
 """
 
 import re
@@ -139,6 +140,7 @@ class Measured(Asked):
     def __init__(self, way: Way, known: Known) -> None:
         self.checks = [check({"holds": [-inf, inf], **raw}) for raw in way.asked["check"]]
         self.why, self.cpus = way.why, way.asked.get("cpus", 1)
+        self.vcpus = way.asked.get("vcpus", 1)
         anything = {"paper": "", "holds": [-inf, inf]}
         numbers = way.asked.get("numbers", {})
         self.numbers = {name: check({**raw, **anything}) for name, raw in numbers.items()}
@@ -169,16 +171,18 @@ class Measured(Asked):
         return Judged(verdict, [shown(one) for one in found], why, takes, knowledge, lacks)
 
     def _lacks(self) -> str:
-        """Points of a check that have no numbers here, for want of CPUs."""
+        """For want of CPUs: points of a check that have no numbers here, and the paper's vCPUs."""
         without = {
             n
             for asked in self.checks
-            for name in asked.scenarios
             for n in map(threads_of, listed(asked.at.get("threads", 1)))
-            if not self.by_name[name].has(n)
+            if not any(self.by_name[name].has(n) for name in asked.scenarios)
         }
         words = ", ".join(map(str, sorted(without)))
-        return f"{words} threads, which were not measured" if without else ""
+        lacks = [f"{words} threads, which were not measured"] if without else []
+        if (here := machine.cpus()) < self.vcpus:
+            lacks.append(f"{self.vcpus} vCPUs: here a guest has as many as there are CPUs, {here}")
+        return "; ".join(lacks)
 
     def _takes(self, verdict: Verdict) -> str:
         if verdict == Verdict.NOTHING:

@@ -18,8 +18,11 @@ def _missing(need: str) -> str:
     kind, _, name = need.partition(" ")
     try:
         if kind == "guest":
-            paths.home(variant=name).needed()
-        elif kind == "native":
+            how = f"`overlock guest build{f' --variant {name}' if name else ''}`"
+            return (
+                "" if paths.home(variant=name).built() else f"a guest kernel: {how}, some minutes"
+            )
+        if kind == "native":
             native.file(name)
         elif not shutil.which(kind):
             return f"{kind} is not installed"
