@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from overlock_tools.core.model.measures import Cell
+from overlock_tools.core.system import machine
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.lab.reproduce import answers, kept, rows, run, show
 from overlock_tools.lab.reproduce.answers import Answer, Answers, State
 from overlock_tools.lab.reproduce.checks import Verdict, check
-from overlock_tools.lab.reproduce.rigs import measured, proof
+from overlock_tools.lab.reproduce.rigs import proof
 from overlock_tools.lab.reproduce.rigs.base import Asked, Judged, Known, Place, Source
 from overlock_tools.lab.reproduce.rows import Row, Way
 
@@ -229,7 +230,7 @@ def test_an_interruption_loses_nothing(tmp_path: Path) -> None:
 def test_fewer_vcpus_than_the_paper_s_are_told(
     monkeypatch: pytest.MonkeyPatch, cpus: int, lacks: str
 ) -> None:
-    monkeypatch.setattr(measured.machine, "cpus", lambda: cpus)
+    monkeypatch.setattr(machine, "cpus", lambda: cpus)
     one = row("ouyang2013-fig5a-2")
     way = one.way("guest")
     assert way

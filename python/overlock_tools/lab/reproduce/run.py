@@ -130,7 +130,8 @@ class Run:
             judged.why,
             takes if question.state == State.OPEN else "",
             judged.knowledge,
-            [command for one in sources for command in one.commands],
+            [command for one in sources for command in one.commands]
+            or [f"overlock reproduce {question.row.id} --by {question.way.rig}"],
             self.commit,
             self.machines[question.way.rig],
             round(sum(one.took_s for one in sources), 1),
