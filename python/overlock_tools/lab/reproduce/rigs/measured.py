@@ -130,10 +130,12 @@ class Measurement(Source):
 
     @property
     def knowledge(self) -> str:
-        sources = {
-            str(r.native.get("slices_by") or r.native.get("knowledge") or "") for r in self.results
-        }
-        return ", ".join(sorted(filter(None, sources)))
+        """What locks knew of their CPUs, and from where: `slice_end by getattr`."""
+        return ", ".join(dict.fromkeys(filter(None, (_knowledge(r) for r in self.results))))
+
+    @property
+    def contexts(self) -> str:
+        return "vCPU" if self.plan.command[0] == "guest" else "thread"
 
 
 class Measured(Asked):
@@ -206,7 +208,7 @@ class Measured(Asked):
     def _found(self, asked: Check) -> Iterator[Found]:
         for lock in asked.locks:
             series = [
-                (_at(name, n, asked), self._values(asked, lock, name, n))
+                (self._at(name, n, asked), self._values(asked, lock, name, n))
                 for name in asked.scenarios
                 for n in self._threads(asked, name)
             ]
@@ -218,6 +220,10 @@ class Measured(Asked):
                 rounds = zip(*(values for _, values in series), strict=False)
                 taken = [TAKES[asked.take](list(each)) for each in rounds]
                 yield _summed(asked, f"{asked.take} of {what}", "", taken)
+
+    def _at(self, name: str, n: int, asked: Check) -> str:
+        several = f"{name}, " if len(asked.scenarios) > 1 else ""
+        return f"{several}{n} {self.by_name[name].contexts}{'' if n == 1 else 's'}"
 
     def _threads(self, asked: Check, name: str) -> list[int]:
         numbers = map(threads_of, listed(asked.at.get("threads", 1)))
@@ -246,6 +252,13 @@ def _measurements_of(asked: Check) -> list[str]:
     return [*asked.scenarios, *([other] if other else [])]
 
 
+def _knowledge(result: Result) -> str:
+    if slices := result.native.get("slices_by"):
+        return f"slices by {slices}"
+    sources = result.native.get("knowledge") or {}
+    return ", ".join(f"{what} by {source}" for what, source in sources.items() if source)
+
+
 def threads_of(wanted: Any) -> int:
     """A number, or `2x` the CPUs."""
     if isinstance(wanted, int):
@@ -263,11 +276,6 @@ def _ratio(measure: str, ours: Cell, theirs: Cell) -> float | None:
     if one is None or two is None:
         return None
     return 1.0 if one == two else one / two if two else inf
-
-
-def _at(name: str, threads: int, asked: Check) -> str:
-    several = f"{name}, " if len(asked.scenarios) > 1 else ""
-    return f"{several}{threads} thread{'' if threads == 1 else 's'}"
 
 
 def _summed(asked: Check, what: str, at: str, values: Sequence[float]) -> Found:
