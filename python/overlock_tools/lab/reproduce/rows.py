@@ -37,7 +37,7 @@ RIG_WORDS = {
     "scheduler": "overlock sched",
     "simulated": "simulator",
 }
-MODELLED = "a simulated machine, host and load"
+MODELLED = "a real machine, host and load"
 FIGURE = re.compile(r"(?:fig(?:ure)?\.?|table)\s*(\d+[a-z]?)", re.IGNORECASE)
 
 
