@@ -25,8 +25,6 @@ from overlock_tools.core.system.text import printable
 from overlock_tools.lab.reproduce.answers import Answer
 from overlock_tools.lab.reproduce.rows import RIG_WORDS, RIGS, Row
 
-# A page may have answers of several machines.
-NAMES = {**RIG_WORDS, "native": "native"}
 # For each rig a mark, here and in the key below the picture.
 MARKERS = dict(zip(RIGS, "*Pos^vX", strict=True))
 SIGNS = dict(zip(RIGS, "★✚●■▲▼✖", strict=True))
@@ -352,4 +350,4 @@ def _named(one: Series, series: Sequence[Series]) -> str:
     several = len({text(each.answer.machine) for each in series}) > 1
     where = f", {text(one.answer.machine)}" if several else ""
     meets = "" if one.answer.meets else " (not in the paper's condition)"
-    return f"{NAMES[one.answer.rig]}{where}{meets}"
+    return f"{RIG_WORDS[one.answer.rig]}{where}{meets}"

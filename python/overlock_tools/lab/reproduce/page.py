@@ -26,8 +26,8 @@ from overlock_tools.core.system.errors import FAILED, MISSING, Fail, last_line
 from overlock_tools.lab.reproduce import figure
 from overlock_tools.lab.reproduce.answers import Answer, Answers, State
 from overlock_tools.lab.reproduce.checks import Verdict
-from overlock_tools.lab.reproduce.figure import NAMES, entries, number, text
-from overlock_tools.lab.reproduce.rows import RIGS, Row
+from overlock_tools.lab.reproduce.figure import entries, number, text
+from overlock_tools.lab.reproduce.rows import RIG_WORDS, RIGS, Row
 
 TITLE = "Five papers on spinlocks, reproduced"
 NOT_RUN = "not run"
@@ -163,7 +163,7 @@ def _machines(told: Sequence[Told]) -> str:
     if not by_machine:
         return report.paragraphs(["Nothing has been run."])
     rows = [
-        report.Row([name, _each(NAMES[a.rig] for a in its), str(len(its)), *_when(its)])
+        report.Row([name, _each(RIG_WORDS[a.rig] for a in its), str(len(its)), *_when(its)])
         for name, its in by_machine.items()
     ]
     return report.table(["machine", "rigs", "answers", "commits", "dates"], rows, wordy=True)
@@ -210,7 +210,7 @@ def _legend() -> str:
 
 
 def _matrix(paper: str, told: Sequence[Told], rigs: Sequence[str]) -> str:
-    heads = ["verdict", "row", *(NAMES[rig] for rig in rigs)]
+    heads = ["verdict", "row", *(RIG_WORDS[rig] for rig in rigs)]
     head = "".join(f'<th scope="col">{escape(one)}</th>' for one in heads)
     body = "".join(_matrix_row(one, rigs) for one in told)
     counts = _by_state(Counter(one.state for one in told))
@@ -242,10 +242,10 @@ def _cell(told: Told, rig: str) -> str:
     kind = f"is-{MARKS[states[0]][1]}{' lacking' if lacks else ''}"
     said = [f"{state} ({text(a.machine)})" for a in found for state in [a.state]] or [NOT_RUN]
     said += [f"does not meet the condition: {text(lacks)}"] if lacks else []
-    title = escape(f"{NAMES[rig]}: {'; '.join(said)}")
+    title = escape(f"{RIG_WORDS[rig]}: {'; '.join(said)}")
     signs = " ".join(map(_sign, states))
     return (
-        f'<td class="{kind}" title="{title}"><span class="rig">{escape(NAMES[rig])}</span> '
+        f'<td class="{kind}" title="{title}"><span class="rig">{escape(RIG_WORDS[rig])}</span> '
         f"{signs}</td>"
     )
 
@@ -288,13 +288,13 @@ def _verdict(told: Told) -> Iterator[str]:
 
 def _where(answer: Answer, told: Told) -> str:
     several = len(told.by(answer.rig)) > 1
-    return NAMES[answer.rig] + (f" ({text(answer.machine)})" if several else "")
+    return RIG_WORDS[answer.rig] + (f" ({text(answer.machine)})" if several else "")
 
 
 def _rig(rig: str, lacks: str) -> str:
     if lacks:
-        return f"{NAMES[rig]}, not in the paper's condition ({text(lacks)})"
-    return f"{NAMES[rig]}, in the paper's condition"
+        return f"{RIG_WORDS[rig]}, not in the paper's condition ({text(lacks)})"
+    return f"{RIG_WORDS[rig]}, in the paper's condition"
 
 
 def _answer(answer: Answer) -> str:
@@ -303,7 +303,7 @@ def _answer(answer: Answer) -> str:
     commands = "".join(f"<li><code>{escape(text(one))}</code></li>" for one in answer.commands)
     count = len(answer.commands)
     return (
-        f'<div class="answer"><h4>{escape(NAMES[answer.rig])} '
+        f'<div class="answer"><h4>{escape(RIG_WORDS[answer.rig])} '
         f"{_badge(answer.state, answer.meets)}</h4>"
         f"{report.paragraphs([text(answer.why)] if answer.why else [])}{report.paragraphs(takes)}"
         f"{_found(answer)}{report.paragraphs(knowledge if answer.knowledge else [], 'soft')}"

@@ -31,7 +31,7 @@ RIGS = ("proof", "computed", "native", "programs", "guest", "scheduler", "simula
 RIG_WORDS = {
     "proof": "model checker",
     "computed": "computed",
-    "native": "this machine",
+    "native": "native",
     "programs": "real programs",
     "guest": "guests",
     "scheduler": "overlock sched",
