@@ -15,7 +15,7 @@ from overlock_tools.core.system.errors import Fail
 from overlock_tools.lab.reproduce import answers, kept, rows, run, show
 from overlock_tools.lab.reproduce.answers import Answer, Answers, State
 from overlock_tools.lab.reproduce.checks import Verdict, check
-from overlock_tools.lab.reproduce.rigs import proof
+from overlock_tools.lab.reproduce.rigs import measured, proof
 from overlock_tools.lab.reproduce.rigs.base import Asked, Judged, Known, Place, Source
 from overlock_tools.lab.reproduce.rows import Row, Way
 
@@ -235,13 +235,32 @@ def test_fewer_vcpus_than_the_paper_s_are_told(
     way = one.way("guest")
     assert way
     asked = run.asked(one, way, Known())
+    monkeypatch.setattr(measured.Measurement, "knowledge", "")
     for source in asked.sources:
         monkeypatch.setattr(source, "has", lambda _: True)
+        monkeypatch.setattr(source, "results", [None])
         monkeypatch.setattr(source, "cells", cells)
     judged = asked.judge()
     assert judged.verdict != Verdict.NOTHING
     assert lacks in judged.lacks
     assert bool(judged.lacks) == bool(lacks)
+
+
+def test_one_of_two_measurements_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even where all that it has holds."""
+    one = row("ouyang2013-fig5-gain")
+    way = one.way("guest")
+    assert way
+    asked = run.asked(one, way, Known())
+    first, second = asked.sources
+    for source in (first, second):
+        monkeypatch.setattr(source, "has", lambda _: True)
+        monkeypatch.setattr(source, "cells", cells)
+    monkeypatch.setattr(first, "results", [None])
+    monkeypatch.setattr(measured.Measurement, "knowledge", "")
+    assert asked.judge().verdict == Verdict.NOTHING
+    monkeypatch.setattr(second, "results", [None])
+    assert asked.judge().verdict == Verdict.HOLDS
 
 
 def cells(lock: str, _: int) -> list[dict[int, Cell]]:

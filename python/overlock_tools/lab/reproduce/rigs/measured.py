@@ -109,8 +109,13 @@ class Measurement(Source):
                 return failed
             for left in part.with_suffix("").glob("*.json"):  # a command that fills a folder
                 left.replace(part)
+            if not part.exists():
+                return "it left no result"
             part.replace(file)
-        self.results.append(from_file(file))
+        try:
+            self.results.append(from_file(file))
+        except Fail as error:
+            return error.message
         self.rounds += rounds
         self.is_over = self.rounds >= self.plan.most
         return ""
@@ -207,11 +212,7 @@ class Measured(Asked):
 
     def _found(self, asked: Check) -> Iterator[Found]:
         for lock in asked.locks:
-            series = [
-                (self._at(name, n, asked), self._values(asked, lock, name, n))
-                for name in asked.scenarios
-                for n in self._threads(asked, name)
-            ]
+            series = [one for name in asked.scenarios for one in self._series(asked, lock, name)]
             what = asked.what(lock, lambda point: f"{point.get('threads', '')} threads")
             if asked.take == EACH:
                 for at, values in series or [("", [])]:
@@ -220,6 +221,13 @@ class Measured(Asked):
                 rounds = zip(*(values for _, values in series), strict=False)
                 taken = [TAKES[asked.take](list(each)) for each in rounds]
                 yield _summed(asked, f"{asked.take} of {what}", "", taken)
+
+    def _series(self, asked: Check, lock: str, name: str) -> list[tuple[str, list[float]]]:
+        """By number of threads; one without values, if the measurement has not run."""
+        if not self.by_name[name].results:
+            return [(name, [])]
+        numbers = self._threads(asked, name)
+        return [(self._at(name, n, asked), self._values(asked, lock, name, n)) for n in numbers]
 
     def _at(self, name: str, n: int, asked: Check) -> str:
         several = f"{name}, " if len(asked.scenarios) > 1 else ""
