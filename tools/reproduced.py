@@ -12,6 +12,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import kept_json
 from lock_pages import table
 from overlock_tools.lab.reproduce import answers, kept, rows, show
 from overlock_tools.lab.reproduce.answers import Answers, State
@@ -54,7 +55,7 @@ def verdicts(paper: str) -> str:
 
 
 def main(paths: list[str]) -> None:
-    taken([Path(path) for path in paths]).write(kept.FILE)
+    kept_json.write(kept.FILE, taken([Path(path) for path in paths]).to_json())
 
 
 if __name__ == "__main__":

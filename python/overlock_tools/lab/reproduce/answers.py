@@ -133,14 +133,16 @@ class Answers:
         """A simulated machine decides only what nothing better does; none: nothing ran."""
         return next((answer for answer in self.of(row) if answer.ran), None)
 
-    def write(self, path: Path) -> None:
-        body = {
+    def to_json(self) -> dict[str, Any]:
+        return {
             "format": FORMAT,
             "version": VERSION,
             "answers": [asdict(answer) for answer in sorted(self, key=_order)],
             "took_s": {name: round(took, 2) for name, took in sorted(self.took_s.items())},
         }
-        files.write(path, json.dumps(body, indent=1, ensure_ascii=False) + "\n")
+
+    def write(self, path: Path) -> None:
+        files.write(path, json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n")
 
 
 def _order(answer: Answer) -> tuple[str, int, str]:
