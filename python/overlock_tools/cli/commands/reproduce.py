@@ -9,8 +9,8 @@ from click.shell_completion import CompletionItem
 from overlock_tools.cli import options
 from overlock_tools.core.model.paper_settings import CITED
 from overlock_tools.core.system.errors import Fail
+from overlock_tools.lab.reproduce.rows import RIGS
 
-RIGS = ("proof", "computed", "native", "programs", "guest", "simulated")
 MINUTES = 15.0
 
 

@@ -27,14 +27,13 @@ from overlock_tools.core.system.errors import Fail
 
 FOLDER = resources.files("overlock_tools.lab.reproduce") / "rows"
 # From what meets the papers' conditions most often to what does least.
-RIGS = ("proof", "computed", "native", "programs", "guest", "scheduler", "simulated")
+RIGS = ("proof", "computed", "native", "programs", "guest", "simulated")
 RIG_WORDS = {
     "proof": "model checker",
     "computed": "computed",
     "native": "native",
     "programs": "real programs",
     "guest": "guests",
-    "scheduler": "overlock sched",
     "simulated": "simulator",
 }
 MODELLED = "a real machine, host and load"
