@@ -99,7 +99,7 @@ def command(  # noqa: PLR0913, PLR0917 - the options
     \b
     Examples:
       overlock reproduce                       what 15 minutes decide
-      overlock reproduce teabe2017 fig7        one figure, with all that is known of it
+      overlock reproduce teabe2017 fig7        one figure, and all that is known
       overlock reproduce ouyang2013 --by proof
       overlock reproduce --all --page papers.html
       overlock reproduce --minutes 0 --page papers.html    only show what is known
