@@ -27,7 +27,7 @@ def reproduce(*words: str, folder: Path) -> "subprocess.CompletedProcess[str]":
 def test_a_figure_is_answered_with_all_that_is_known_of_it(tmp_path: Path) -> None:
     done = reproduce("dice2019", "fifo", "--by", "proof", "--no-kept", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "holds by model checker" in " ".join(done.stdout.split())
+    assert "holds: model checker" in " ".join(done.stdout.split())
     assert "none in all" in done.stdout
     assert "1 row, 1 decided (1 holds): 1 by a rig that meets" in done.stdout
     (one,) = answers.read(tmp_path / FILE)

@@ -37,7 +37,6 @@ RIG_WORDS = {
     "simulated": "simulator",
 }
 MODELLED = "a real machine, host and load"
-FIGURE = re.compile(r"(?:fig(?:ure)?\.?|table)\s*(\d+[a-z]?)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def reasons(rows: Sequence[Row], answers: Answers, out: Console) -> None:
         for answer in answers.of(row):
             where = f"{RIG_WORDS[answer.rig]}, {answer.machine}, {answer.commit or 'no commit'}"
             lacks = f"; it lacks {answer.lacks}" if answer.lacks else ""
-            out.print(Text(f"  {answer.state}", STYLES[answer.state]), f"by {where}{lacks}")
+            out.print(Text(f"  {answer.state}:", STYLES[answer.state]), f"{where}{lacks}")
             for found in answer.found:
                 out.print(f"    {found_line(found)}", soft_wrap=True, highlight=False)
             for text in filter(None, (answer.why, answer.takes)):

@@ -13,6 +13,7 @@ from typing import Any
 from overlock_tools.core.system import children
 from overlock_tools.core.system.errors import last_line
 from overlock_tools.lab.reproduce.checks import Verdict
+from overlock_tools.lab.reproduce.rigs import needs
 
 HANGS = 4.0  # times its forecast, and LEAST_S: then a step is ended
 LEAST_S = 120.0
@@ -52,8 +53,8 @@ class Place:
 class Source(ABC):
     """What is measured, explored or simulated once for all rows that ask for it."""
 
-    def __init__(self, name: str, forecast_s: float) -> None:
-        self.name = name
+    def __init__(self, name: str, forecast_s: float, needed: Sequence[str] = ()) -> None:
+        self.name, self.needed = name, needed  # as needs.py has them
         self.forecast_s = forecast_s  # of what is left
         self.took_s = 0.0
         self.failed = ""
@@ -62,7 +63,7 @@ class Source(ABC):
 
     def missing(self) -> str:
         """Why it cannot run on this machine; empty: it can."""
-        return ""
+        return needs.missing(self.needed)
 
     @property
     def commands(self) -> Sequence[str]:

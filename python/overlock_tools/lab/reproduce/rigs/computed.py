@@ -7,17 +7,14 @@ Key of a way: `fact`, a function of FACTS.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from math import inf
 from typing import Any
 
 from overlock_tools.core.model import defs
 from overlock_tools.core.system import native
 from overlock_tools.lab.reproduce.answers import shown
-from overlock_tools.lab.reproduce.checks import Found, Range, Verdict, together
+from overlock_tools.lab.reproduce.checks import Found, Verdict, together
 from overlock_tools.lab.reproduce.rigs.base import Asked, Judged, Known, Place, Source
 from overlock_tools.lab.reproduce.rows import Way
-
-ANY: Range = (-inf, inf)
 
 
 def _exact(what: str, at: str, paper: float, value: float, within: float) -> Found:

@@ -37,7 +37,6 @@ from overlock_tools.lab.reproduce.checks import (
     listed,
     together,
 )
-from overlock_tools.lab.reproduce.rigs import needs
 from overlock_tools.lab.reproduce.rigs.base import Asked, Judged, Known, Place, Source
 from overlock_tools.lab.reproduce.rows import Way
 from overlock_tools.lab.reproduce.simulated.why import Told
@@ -87,10 +86,8 @@ class Measurement(Source):
         self.short, source = name, f"measured {name}"
         self.of_round = known.kept_s.get(f"{source}, a round", self.plan.round_s)
         least = self.of_round * self.plan.rounds
-        super().__init__(source, max(known.kept_s.get(source, 0.0), least))
-
-    def missing(self) -> str:
-        return needs.missing(self.plan.needs)
+        forecast = max(known.kept_s.get(source, 0.0), least)
+        super().__init__(source, forecast, self.plan.needs)
 
     @property
     def commands(self) -> Sequence[str]:

@@ -16,7 +16,6 @@ from typing import Any
 
 from overlock_tools.check.job import Job, Search, Size, Subject
 from overlock_tools.core.system import native
-from overlock_tools.core.system.errors import Fail
 from overlock_tools.lab.reproduce.checks import Verdict
 from overlock_tools.lab.reproduce.rigs.base import Asked, Judged, Known, Place, Source
 from overlock_tools.lab.reproduce.rows import Way
@@ -45,15 +44,9 @@ class Exploration(Source):
         self.job = _job(raw)
         self.more = [*(f"--claim={one}" for one in self.claims), *raw.get("options", ())]
         name = " ".join(["proof", *self.job.arguments(), *self.more])
-        super().__init__(name, known.kept_s.get(name, USUAL_S))
+        needed = [f"native {PROGRAM}"]
+        super().__init__(name, known.kept_s.get(name, USUAL_S), needed)
         self.result: dict[str, Any] = {}
-
-    def missing(self) -> str:
-        try:
-            native.file(PROGRAM)
-        except Fail as error:
-            return error.message
-        return ""
 
     @property
     def commands(self) -> Sequence[str]:

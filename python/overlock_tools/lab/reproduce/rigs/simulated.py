@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from overlock_tools.core.system import native
-from overlock_tools.core.system.errors import Fail
 from overlock_tools.lab.reproduce.checks import WORTH, Verdict
 from overlock_tools.lab.reproduce.rigs.base import Asked, Judged, Known, Place, Source
 from overlock_tools.lab.reproduce.rows import Way
@@ -25,16 +23,10 @@ USUAL_S = 60.0
 class Claim(Source):
     def __init__(self, claim: str, known: Known) -> None:
         name = f"simulated {claim}"
-        super().__init__(name, known.kept_s.get(name, USUAL_S))
+        needed = [f"native {PROGRAM}"]
+        super().__init__(name, known.kept_s.get(name, USUAL_S), needed)
         self.claim, self.cluster = claim, known.cluster
         self.told: dict[str, Any] = {}
-
-    def missing(self) -> str:
-        try:
-            native.file(PROGRAM)
-        except Fail as error:
-            return error.message
-        return ""
 
     @property
     def commands(self) -> Sequence[str]:
