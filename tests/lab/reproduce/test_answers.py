@@ -125,6 +125,9 @@ def test_what_comes_along_names_its_commit_and_machine() -> None:
         assert one.row in {known.id for known in rows.load()}
         assert bool(one.lacks) == (not one.meets)
         assert one.decided or one.takes, f"{one.row}: not decided, and nobody says why"
+        way = next(known for known in rows.load() if known.id == one.row).way(one.rig)
+        assert way, f"{one.row} is not asked of {one.rig} any more"
+        assert one.lacks.startswith(way.lacks), f"{one.row}: its row says that more is lacking"
 
 
 # Running

@@ -107,3 +107,14 @@ def test_fig5_is_not_fig5a_alone() -> None:
 def test_the_rows_are_json() -> None:
     """What a page or another tool may want of them."""
     json.dumps([[row.id, row.says, dict(row.values)] for row in ROWS])
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.way("proof")], ids=lambda row: row.id)
+def test_a_proof_without_a_claim_says_no_more_than_it_explores(row: Row) -> None:
+    """A scenario alone tells of exclusion and of waits that end; what else a row says, it lacks."""
+    way = row.way("proof")
+    assert way
+    runs = (*way.asked["runs"], *way.asked.get("shape", ()))
+    if any(run.get("claims") for run in runs) or way.lacks:
+        return
+    assert "exclude" in row.says
