@@ -56,7 +56,9 @@ def test_what_meets_the_condition_comes_before_what_is_simulated() -> None:
 
 
 def test_what_is_not_decided_gives_way() -> None:
-    known = Answers([answer(state=State.OPEN), answer(rig="simulated", lacks="all")])
+    found = [{"what": "rate", "at": "", "paper": 1, "median": 1.0}]
+    open_ = answer(state=State.OPEN, found=found)
+    known = Answers([open_, answer(rig="simulated", lacks="all")])
     best = known.best(row())
     assert best
     assert best.rig == "simulated"
