@@ -61,7 +61,7 @@ bool run_alone(const struct cell *cell, const struct cell_memory *memory)
 	unsigned tries = TRIES;
 	struct run *run;
 
-	alone.subject = (struct subject){ &no_lock, NULL };
+	alone.subject = (struct subject){ .ops = &no_lock };
 	alone.threads = 1;
 	alone.turns = 1;
 	run = set_up(&alone, memory, 0);

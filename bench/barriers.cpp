@@ -12,6 +12,11 @@ namespace
 MEETING(pthread_barrier, pthread_barrier_t, (static_cast<void>(n), pthread_barrier_wait(b)))
 MEETING(std_barrier, std::barrier<>, (static_cast<void>(n), b->arrive_and_wait()))
 
+MEETING(gnu_openmp_barrier, char,
+	(static_cast<void>(b), static_cast<void>(n), openmp_barrier_gnu()))
+MEETING(llvm_openmp_barrier, char,
+	(static_cast<void>(b), static_cast<void>(n), openmp_barrier_llvm()))
+
 void ready_pthread_barrier(void *object)
 {
 	auto *m = static_cast<pthread_barrier_meeting *>(object);
@@ -32,6 +37,7 @@ void ready_std_barrier(void *object)
 
 #define READY_any(id) nullptr
 #define READY_user(id) ready_##id
+#define READY_openmp(id) nullptr
 
 } // namespace
 
@@ -41,3 +47,10 @@ const ol_peer ol_barriers[] = {
 #undef BARRIER
 	{ nullptr, nullptr },
 };
+
+ol_team *barrier_team(const ol_lock_ops *ops)
+{
+	if (ops == &gnu_openmp_barrier_ops)
+		return openmp_team_gnu;
+	return ops == &llvm_openmp_barrier_ops ? openmp_team_llvm : nullptr;
+}

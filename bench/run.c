@@ -78,8 +78,43 @@ static void *come(void *arg)
 	return NULL;
 }
 
+static void enter_team(void *arg, unsigned i)
+{
+	struct run *run = arg;
+
+	if (i == 0)
+		sem_post(&run->led);
+	begin(&run->contexts[i]);
+}
+
+static void *lead_team(void *arg)
+{
+	struct run *run = arg;
+	const char *why = run->cell->subject.team(run->cell->threads, enter_team, run);
+
+	if (why) {
+		run->no_team = why;
+		sem_post(&run->led);
+	}
+	return NULL;
+}
+
+static bool start_team(struct run *run)
+{
+	pthread_t thread;
+	int error = pthread_create(&thread, &run->attr, lead_team, run);
+
+	if (error)
+		return impossible(run->result, "%s", strerror(error));
+	while (sem_wait(&run->led))
+		;
+	return !run->no_team || impossible(run->result, "%s", run->no_team);
+}
+
 static bool start(struct run *run)
 {
+	if (run->cell->subject.team)
+		return start_team(run);
 	for (unsigned i = 0; i < run->cell->threads; i++) {
 		pthread_t thread;
 		int error = pthread_create(&thread, &run->attr, begin, &run->contexts[i]);

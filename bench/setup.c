@@ -139,6 +139,7 @@ struct run *set_up(const struct cell *cell, const struct cell_memory *memory, un
 	pthread_attr_setstacksize(&run->attr, 256 * 1024); /* thousands are a fair question */
 	pthread_attr_setdetachstate(&run->attr, PTHREAD_CREATE_DETACHED);
 	sem_init(&run->empty, 0, 0);
+	sem_init(&run->led, 0, 0);
 	errno = pthread_barrier_init(&run->start, NULL, cell->threads + 1);
 	return errno ? NULL : run;
 }

@@ -18,6 +18,8 @@ struct run {
 	size_t own_size; /* of one context, whole lines */
 	uint64_t began;	 /* when the threads were let go */
 	pthread_barrier_t start;
+	sem_t led; /* the team has begun, or cannot */
+	const char *no_team;
 	pthread_attr_t attr;
 	struct workload_me *contexts;
 	sem_t empty;

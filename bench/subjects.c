@@ -26,13 +26,13 @@ bool subject_meets(const struct subject *s)
 
 struct subject subject_find(const char *id)
 {
-	struct subject found = { ol_find_lock(id), NULL };
+	struct subject found = { .ops = ol_find_lock(id) };
 
 	/* Who loads a lock of a name that is taken wants that one: the last is right. */
 	for (const struct table *t = &first; t; t = t->next)
 		for (const struct ol_peer *p = t->peers; p->ops; p++)
 			if (strcmp(p->ops->id, id) == 0)
-				found = (struct subject){ p->ops, p->init };
+				found = (struct subject){ p->ops, p->init, barrier_team(p->ops) };
 	return found;
 }
 

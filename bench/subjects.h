@@ -2,11 +2,13 @@
 #ifndef BENCH_SUBJECTS_H
 #define BENCH_SUBJECTS_H
 /* What is measured: the library's locks, peers, and locks loaded from a file. */
-#include <overlock/ops.h>
+#include "openmp.h"
+#include "peer.h"
 
 struct subject {
 	const struct ol_lock_ops *ops;
 	void (*init)(void *lock); /* null: all zero is ready */
+	ol_team *team;		  /* null: each context is a thread of its own */
 };
 
 /* A barrier, for the workload `rounds`. Its contexts leave together. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Barriers, over the central barrier of wait/barrier.h, if `run --barrier central` asks for it.
+ * Barriers, over the central barrier of wait/barrier.h, if `run --barrier barrier` asks for it.
  *
  * The program may destroy a barrier, and free its memory, as soon as one thread has come back from it, while others
  * still look at it. So the last thread of a round counts the others in before it lets them go, each of these takes

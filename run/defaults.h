@@ -7,7 +7,7 @@
 #define DEFAULT_LOCK "tas_yield"
 #define DEFAULT_OPENMP_LOCK "paced" /* of OpenMP's locks, where no lock is named */
 #define RWLOCK	     "qrw" /* the one that has readers */
-#define CENTRAL_BARRIER "central" /* of wait/barrier.h */
+#define OUR_BARRIER	     "barrier" /* of wait/barrier.h */
 #define GLIBC	     "glibc"
 #define DEFAULT_SPINLOCK "spin_yield" /* spin_yield.h: no other may share a spinlock with glibc's */
 #define GLIBC_ADAPTIVE "pthread_adaptive" /* as overlock-bench calls it */

@@ -250,9 +250,9 @@ static bool choose_barrier(void)
 
 	if (!name || !*name || !strcmp(name, GLIBC))
 		return false;
-	if (strcmp(name, CENTRAL_BARRIER) != 0)
-		ol_run_refuse(name, "is no barrier; set OVERLOCK_BARRIER to " CENTRAL_BARRIER
-				    " or " GLIBC);
+	if (strcmp(name, OUR_BARRIER) != 0)
+		ol_run_refuse(name,
+			      "is no barrier; set OVERLOCK_BARRIER to " OUR_BARRIER " or " GLIBC);
 	return true;
 }
 

@@ -14,6 +14,7 @@ namespace {
 
 #define ONLY_any(...) __VA_ARGS__
 #define ONLY_user(...)
+#define ONLY_openmp(...)
 #define BARRIER(id, where, source, what)                                                           \
     ONLY_##where(constexpr ol_lock_ops id##_ops = MEETING_OPS(id, source, what);)
 #include <barriers.def>

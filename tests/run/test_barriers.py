@@ -13,8 +13,12 @@ from tests.processes import HANG_S
 from tests.run.conformance.test_mutants import Mutant, build
 from tests.run.conftest import Compile, environment, output, run
 
-CENTRAL = {"OVERLOCK_BARRIER": "central"}
+OURS = {"OVERLOCK_BARRIER": "barrier"}
 AT_ONCE = {"OVERLOCK_SPIN_NS": "0", "OVERLOCK_LEASE_NS": "1000"}  # waiters sleep
+NEVER = {  # waiters yield only, and who is taken for one that polls naps at once
+    "OVERLOCK_LEASE_NS": "1000000000",
+    "OVERLOCK_LONGEST_SPIN_NS": "0",
+}
 FLAVOURS = ("", "-counted", "-checked")
 SECONDS = 10  # far more than the rounds take
 
@@ -29,7 +33,7 @@ def said(rounds: int) -> str:
 
 
 def under(library: Path | None = None) -> dict[str, str]:
-    return environment("tas_yield", library, **CENTRAL)
+    return environment("tas_yield", library, **OURS)
 
 
 def test_the_program_is_right_about_glibcs(program: Compile) -> None:
@@ -81,9 +85,40 @@ def test_mutants_are_caught(
     pytest.fail("not caught")
 
 
+def sleeps(program: Compile, library: Path | None = None) -> int:
+    return int(output([program("meets.c"), "100000"], under(library) | NEVER))
+
+
+FEW = 20  # page faults, a file that is read
+
+
+def test_many_short_waits_are_not_taken_for_a_long_one(program: Compile) -> None:
+    """Else the interposer would make the waiters nap, at a thirtieth of the rate."""
+    assert sleeps(program) < FEW
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "also"),
+    [
+        (
+            "ol_run_wait_begin(&w, 0, &sleeps_in_time, OL_NEVER);",
+            "(void)w, (void)sleeps_in_time;",
+            (("barrier.c", "ol_run_wait_end(&w);", ""),),
+        ),
+        (".traits = OL_BY_CLOCK", ".traits = 0", ()),
+    ],
+    ids=["unannounced", "announced_as_a_spin"],
+)
+def test_a_barrier_whose_waiters_nap_is_caught(
+    program: Compile, tmp_path: Path, right: str, wrong: str, also: tuple[tuple[str, str, str], ...]
+) -> None:
+    waits = Mutant("naps", "barrier.c", right, wrong, "tas_yield", (), also)
+    assert sleeps(program, build(tmp_path, waits)) >= FEW
+
+
 def test_what_is_left_to_glibc_is_counted(program: Compile, tmp_path: Path) -> None:
     counted = native.file("liboverlock-run-counted.so")
-    for more, left in (({}, "barrier"), (CENTRAL, "shared_barrier")):
+    for more, left in (({}, "barrier"), (OURS, "shared_barrier")):
         report = tmp_path / left
         env = environment("tas_yield", counted, OVERLOCK_OUTPUT=str(report), **more)
         assert run([program("barriers.c"), "2", "10"], env, timeout=HANG_S).returncode == 0

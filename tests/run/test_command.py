@@ -57,7 +57,7 @@ def test_refuses_what_it_cannot_start(tmp_path: Path) -> None:
     refused(125, str(nowhere.parent), args=("--output", nowhere, "true"))
     refused(125, str(tmp_path), "folder", args=("--output", tmp_path, "true"))
     refused(125, "rwlock", "glibc", "qrw", args=("--rwlock", "mcs", "true"))
-    refused(125, "barrier", "glibc", "central", args=("--barrier", "mcs", "true"))
+    refused(125, "barrier", "glibc", "barrier", args=("--barrier", "mcs", "true"))
     refused(125, "ticket", "a queue", "tas_yield", args=("--spinlock", "ticket", "true"))
     refused(125, "anderson", "4 bytes", args=("--spinlock", "anderson", "true"))
     refused(125, "pv_byte", "sleeps", args=("--spinlock", "pv_byte", "true"))
@@ -116,7 +116,7 @@ def test_tells_the_library_what_serves_rwlocks_and_spinlocks() -> None:
         ("OVERLOCK_RWLOCK", both, "qrw"),
         ("OVERLOCK_SPINLOCK", both, "byte"),
         ("OVERLOCK_RWLOCK", (), "unset"),
-        ("OVERLOCK_BARRIER", ("--barrier", "central"), "central"),
+        ("OVERLOCK_BARRIER", ("--barrier", "barrier"), "barrier"),
         ("OVERLOCK_BARRIER", ("--barrier", "glibc"), "unset"),
         ("OVERLOCK_OPENMP", both, "all"),
         ("OVERLOCK_SPINLOCK", ("--spinlock", "glibc"), "glibc"),

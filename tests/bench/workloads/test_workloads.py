@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Every workload with a lock that excludes nobody, which it must say, and with good ones."""
 
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from overlock_tools.bench import server
+from overlock_tools.bench.executor import Impossible
 from overlock_tools.core.system.errors import Fail
 from tests.bench.workloads.conftest import (
     BUILT,
@@ -88,6 +93,26 @@ def test_good_barriers(bench: Bench, threads: int) -> None:
         cell = bench.measure(f"{OF_BARRIERS} shape=exponential", **options, seconds=0.05)
         assert cell["wrong"] == ""
         assert cell["drained"], barrier  # all left after the same round
+
+
+@pytest.mark.parametrize(
+    ("subject", "variable", "why"),
+    [
+        ("gnu_openmp_barrier", "OMP_THREAD_LIMIT", "starts 2 threads, not 4"),
+        ("llvm_openmp_barrier", "LD_LIBRARY_PATH", "(Debian: apt install libomp5)"),
+    ],
+)
+def test_a_runtime_that_cannot_make_the_team_is_told(
+    subject: str, variable: str, why: str, tmp_path: Path
+) -> None:
+    (tmp_path / "libomp.so.5").write_text("no library")
+    value = {"OMP_THREAD_LIMIT": "2", "LD_LIBRARY_PATH": str(tmp_path)}[variable]
+    with (
+        mock.patch.dict(os.environ, {variable: value}),
+        server.started([]) as running,
+        pytest.raises(Impossible, match=re.escape(why)),
+    ):
+        running.measure({"workload": OF_BARRIERS, "variant": subject, "threads": 4})
 
 
 def test_barriers_are_for_their_workload_only(bench: Bench) -> None:

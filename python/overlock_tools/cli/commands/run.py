@@ -127,7 +127,7 @@ def command(program: str, args: tuple[str, ...], **given: Any) -> None:
       overlock run --folded waits.folded --top 5 -- ./server --port 8080
       overlock run --monitor -- ./server
       overlock run --rwlock qrw --spinlock tas_yield -- ./server --port 8080
-      overlock run --barrier central -- ./compute --threads 8
+      overlock run --barrier barrier -- ./compute --threads 8
       overlock run --check --deadlock-timeout 5s --output found.json -- ./server
       overlock run --output locks.json -- python3 script.py
       overlock run --spins -- ./compute --threads 8
