@@ -55,6 +55,9 @@ void ol_sites_start(void);
 bool ol_thread_register(void);
 void ol_sites_leave(void); /* the thread is about to be gone */
 
+/* This thread gave its CPU away by a system call: ol_slice_id() changes. */
+void ol_slice_note_away(void);
+
 /* The counted build: this thread is about to park or yield; it is back. */
 void ol_count_sleep(bool parks);	     /* else it gives its CPU away and is back */
 ol_ticks_t ol_count_until(ol_ticks_t until); /* when it must wake to look, if that is earlier */

@@ -97,6 +97,12 @@ static void look(void)
 		begin_slice();
 }
 
+void ol_slice_note_away(void)
+{
+	if (use.rseq && ol_rseq_tells_preemptions_only)
+		ol_rseq_note_away();
+}
+
 uint64_t ol_slice_id(void)
 {
 	uint64_t id;

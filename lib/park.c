@@ -70,6 +70,7 @@ void ol_park(const uint32_t *word, uint32_t seen, uint32_t key, ol_ticks_t until
 		wait(word, seen, 0, key);
 	else if (deadline(&ts, until))
 		wait(word, seen, &ts, key);
+	ol_slice_note_away();
 	ol_count_wake();
 	count_if_unchanged(word, seen);
 	errno = saved;
@@ -105,10 +106,13 @@ void ol_leave(void)
 void ol_yield(void)
 {
 	int saved = errno; /* a filter may forbid it */
+	ol_ticks_t since = ol_now();
 
 	ol_count_sleep(false);
 	sched_yield();
 	errno = saved;
+	if (ol_passed(ol_later(since, 1, ol_tune(pace)))) /* two switches: others ran */
+		ol_slice_note_away();
 	ol_count_wake();
 	ol_polled(OL_NEVER);
 }

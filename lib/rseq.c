@@ -5,15 +5,20 @@
  * that section. Ours is never executed, so a pointer that is gone means "you have been away since
  * you last looked", at the price of a load.
  *
- * Since Linux 7.0 a thread may also ask there for a little more time when its slice ends
- * (CONFIG_RSEQ_SLICE_EXTENSION): it sets `request`; the kernel that grants it clears `request`, sets
- * `granted`, and takes the CPU some microseconds later, or when the thread gives it back.
+ * Kernels that advertise more than the classic 32 bytes (Linux 7.3) have a second mode, for threads that
+ * register as much, as glibc does since 2.41. There the pointer stays if the thread gave its CPU away by a
+ * system call, and only a preemption clears it. So ol_yield() and ol_park() say that they were away.
+ *
+ * In that mode a thread may also ask for a little more time when its slice ends (since Linux 7.0, with
+ * CONFIG_RSEQ_SLICE_EXTENSION): it sets `request`; the kernel that grants it clears `request`, sets
+ * `granted`, and takes the CPU some microseconds later, or when the thread makes a system call.
  */
 #include "internal.h"
 #include "rseq.h"
 
 #include <errno.h>
 #include <stddef.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -35,6 +40,13 @@ extern const unsigned int __rseq_size __attribute__((weak));
 #define OL_RSEQ_MARK	".inst 0xd428bc00"
 #endif
 #endif
+
+#ifndef AT_RSEQ_FEATURE_SIZE /* glibc 2.36 */
+#define AT_RSEQ_FEATURE_SIZE 27
+#endif
+#define CLASSIC_SIZE 32u
+
+bool ol_rseq_tells_preemptions_only;
 
 #ifdef OL_RSEQ_TRAP
 extern const char ol_rseq_never[] __attribute__((visibility("hidden")));
@@ -73,6 +85,8 @@ bool ol_rseq_start(void)
 	never.start_ip = (uintptr_t)ol_rseq_never;
 	never.post_commit_offset = OL_RSEQ_BYTES;
 	never.abort_ip = (uintptr_t)ol_rseq_abort;
+	ol_rseq_tells_preemptions_only = __rseq_size > CLASSIC_SIZE &&
+					 getauxval(AT_RSEQ_FEATURE_SIZE) > CLASSIC_SIZE;
 	return true;
 }
 
@@ -85,6 +99,14 @@ bool ol_rseq_was_away(void)
 		return false;
 	ol_store_relaxed(&r->section, (uintptr_t)&never);
 	return true;
+}
+
+void ol_rseq_note_away(void)
+{
+	struct ol_rseq_area *r = registered();
+
+	if (ol_load_relaxed(&r->section) == (uintptr_t)&never)
+		ol_store_relaxed(&r->section, (uint64_t)0);
 }
 
 const uint64_t *ol_rseq_word(uint64_t *mark)
@@ -108,6 +130,10 @@ bool ol_rseq_was_away(void)
 	return false;
 }
 
+void ol_rseq_note_away(void)
+{
+}
+
 const uint64_t *ol_rseq_word(uint64_t *mark)
 {
 	(void)mark;
@@ -122,10 +148,15 @@ const uint64_t *ol_rseq_word(uint64_t *mark)
 #define PR_EXTENSION_SET    2
 #define PR_EXTENSION_ENABLE 1
 #define SLICE_YIELD	    471 /* rseq_slice_yield(2), the same on all architectures */
+#define IS_AVAILABLE	    (1u << 4)
 
+/* The kernel may have it, and yet not offer it to a thread that registered as one of old. */
 static bool has(void)
 {
-	return prctl(PR_EXTENSION, PR_EXTENSION_GET, 0, 0, 0) >= 0;
+	struct ol_rseq_area *area = registered();
+
+	return prctl(PR_EXTENSION, PR_EXTENSION_GET, 0, 0, 0) >= 0 && area &&
+	       (ol_load_relaxed(&area->flags) & IS_AVAILABLE);
 }
 
 static bool enable(void)

@@ -115,6 +115,11 @@ def test_a_runtime_that_cannot_make_the_team_is_told(
         running.measure({"workload": OF_BARRIERS, "variant": subject, "threads": 4})
 
 
+def test_more_threads_than_a_barrier_has_room_for_are_refused(bench: Bench) -> None:
+    with pytest.raises(Fail, match="more than a barrier is measured with"):
+        bench.measure(OF_BARRIERS, variant="barrier", threads=16_385, seconds=0.05)
+
+
 def test_barriers_are_for_their_workload_only(bench: Bench) -> None:
     for workload, variant in ((OF_BARRIERS, "ticket"), ("sections", "barrier")):
         with pytest.raises(Fail, match="rounds is for barriers"):

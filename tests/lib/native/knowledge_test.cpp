@@ -65,7 +65,7 @@ void expect_to_notice_sleep(const char *list) {
 
 TEST(Knowledge, SwitchesAreCountedWithoutRseq) {
     expect_to_notice_sleep("rusage");
-    if (ol_rseq_start())
+    if (ol_rseq_start() && !ol_rseq_tells_preemptions_only)
         expect_to_notice_sleep("rseq");
 }
 
@@ -145,6 +145,38 @@ TEST(Quota, FindsTheGroupBelowWhatIsMounted) {
     EXPECT_STREQ(ol_cgroup_below("/", "/"), "");
     EXPECT_STREQ(ol_cgroup_below("/abc", "/a"), "");
     EXPECT_STREQ(ol_cgroup_below("/../x", "/"), "");
+}
+
+// A kernel that tells of preemptions only, whatever this one does.
+struct TellsPreemptionsOnly {
+    bool saved = ol_rseq_tells_preemptions_only;
+    TellsPreemptionsOnly() { ol_rseq_tells_preemptions_only = true; }
+    ~TellsPreemptionsOnly() { ol_rseq_tells_preemptions_only = saved; }
+};
+
+// How many of so many calls of `give_away` went by without being told.
+template <class F> int untold(F give_away) {
+    int n = 0;
+    for (int i = 0; i < 1000; i++) {
+        const uint64_t before = ol_slice_id();
+        give_away();
+        n += ol_slice_id() == before;
+    }
+    return n;
+}
+
+TEST(Rseq, WhoGivesItsCpuAwayIsToldSo) {
+    const Chosen source("rseq");
+    if (source_of("slice_id") != "rseq")
+        GTEST_SKIP() << "no rseq here";
+    const TellsPreemptionsOnly kernel;
+    const uint32_t word = 0;
+    char pace[32];
+    ASSERT_TRUE(ol_get_tunable("pace", pace, sizeof(pace)));
+    ol_set_tunable("pace", "0"); // every yield was a long one
+    EXPECT_EQ(untold([] { ol_yield(); }), 0);
+    EXPECT_EQ(untold([&] { ol_park(&word, 1, OL_ANY, OL_NEVER); }), 0);
+    ol_set_tunable("pace", pace);
 }
 
 // The slice extension, with a kernel that grants when the test says so.
