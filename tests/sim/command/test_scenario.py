@@ -3,7 +3,7 @@
 
 import pytest
 
-from overlock_tools.sim import toml
+from overlock_tools.sim import resolve, scenario, toml
 from tests.sim.command.conftest import SCENARIO, Simulating
 
 
@@ -230,3 +230,31 @@ def test_mixes_are_told(real: Simulating) -> None:
     think = app["mix"]["think"]["mean_ns"]
     (app,) = real.told("trial.toml", "--set", "guest.app.parameters.think_percent=50")[0]["guests"]
     assert app["mix"]["think"]["mean_ns"] == round(think / 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "schedulers", "quota", "busy"),
+    [
+        ("barriers", ["eevdf", "fair"], None, 0),
+        ("barriers-quota", ["eevdf"], 0.25, 0),
+        ("barriers-neighbours", ["eevdf"], None, 1),
+    ],
+)
+def test_the_ready_barriers_differ_in_what_they_have_to_share(
+    name: str, schedulers: list[str], quota: float | None, busy: int
+) -> None:
+    asked = scenario.load(name, [])
+    assert asked.locks == list(scenario.subjects(asked.values))
+    assert len(asked.seeds) == 3
+    seen = []
+    for place in resolve.places(asked):
+        told = resolve.told(place, "barrier", 1)
+        cpus, (app, *others) = told["machine"]["cpus"], told["guests"]
+        seen.append((told["host"]["scheduler"], cpus, app["contexts"] // cpus))
+        assert (app["workload"], app["parameters"]["rounds_work"]) == ("rounds", 1000)
+        assert app["quota_us"] == (quota * cpus * 100_000 if quota else "inf")
+        assert [(o["workload"], o["contexts"]) for o in others] == [("burn", cpus)] * busy
+        if quota:  # whole periods are counted, and some pass before
+            assert [told[time] / app["period_us"] for time in ("warm_up_us", "time_us")] == [5, 5]
+    sizes = [2, 4, 8, 16, 32, 64, 128]
+    assert seen == [(host, n, each) for host in schedulers for n in sizes for each in (1, 4)]
