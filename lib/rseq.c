@@ -85,8 +85,8 @@ bool ol_rseq_start(void)
 	never.start_ip = (uintptr_t)ol_rseq_never;
 	never.post_commit_offset = OL_RSEQ_BYTES;
 	never.abort_ip = (uintptr_t)ol_rseq_abort;
-	ol_rseq_tells_preemptions_only = __rseq_size > CLASSIC_SIZE &&
-					 getauxval(AT_RSEQ_FEATURE_SIZE) > CLASSIC_SIZE;
+	ol_rseq_tells_preemptions_only =
+		__rseq_size > CLASSIC_SIZE && getauxval(AT_RSEQ_FEATURE_SIZE) > CLASSIC_SIZE;
 	return true;
 }
 

@@ -26,8 +26,8 @@ struct ol_rseq_kernel {
 };
 extern struct ol_rseq_kernel ol_rseq_kernel;
 
-bool ol_rseq_start(void);    /* false: glibc or the kernel has none */
-bool ol_rseq_was_away(void); /* since the last look of this thread */
+bool ol_rseq_start(void);		    /* false: glibc or the kernel has none */
+bool ol_rseq_was_away(void);		    /* since the last look of this thread */
 extern bool ol_rseq_tells_preemptions_only; /* and not that the thread gave its CPU away */
 void ol_rseq_note_away(void);
 const uint64_t *
