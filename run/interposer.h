@@ -351,6 +351,9 @@ int ol_run_rwlock_trywrite(struct rwlock *r);
 int ol_run_rwlock_timedwrite(struct rwlock *r, clockid_t clock, const struct timespec *until);
 int ol_run_rwlock_unlock(struct rwlock *r);
 
+/* defer.c: the same lock, or that one whose holders ask not to be preempted */
+const struct ol_lock_ops *ol_run_deferring(const struct ol_lock_ops *ops);
+
 /* barrier.c; errors as glibc has them */
 
 void ol_run_barriers_start(void);

@@ -204,7 +204,7 @@ static const struct ol_lock_ops *choose(void)
 	ol_run_makes_adaptive = !strcmp(id, GLIBC_ADAPTIVE);
 	if (ol_run_makes_adaptive)
 		return 0;
-	return so && *so ? in_mutex(id, load(id, so)) : ol_run_lock_named(id);
+	return in_mutex(id, ol_run_deferring(so && *so ? load(id, so) : ol_find_lock(id)));
 }
 
 /* OpenMP's locks have that of the mutexes if it was named. */

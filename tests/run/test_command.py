@@ -118,6 +118,7 @@ def test_tells_the_library_what_serves_rwlocks_and_spinlocks() -> None:
         ("OVERLOCK_RWLOCK", (), "unset"),
         ("OVERLOCK_BARRIER", ("--barrier", "barrier"), "barrier"),
         ("OVERLOCK_BARRIER", ("--barrier", "glibc"), "unset"),
+        ("OVERLOCK_DEFER", ("--defer",), "1"),
         ("OVERLOCK_OPENMP", both, "all"),
         ("OVERLOCK_SPINLOCK", ("--spinlock", "glibc"), "glibc"),
         ("OVERLOCK_SPINLOCK", ("--spinlock", "spin_yield"), "unset"),

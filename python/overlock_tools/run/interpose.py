@@ -152,14 +152,14 @@ def checked_spinlock(name: str) -> str:
 
 
 def other_kinds(options: Mapping[str, Any]) -> dict[str, str]:
-    """What serves rwlocks, spinlocks, barriers and OpenMP's locks, where it is not the default."""
+    """What serves all but mutexes, and whether holders defer, where it is not the default."""
     known = {**options, "spinlock": checked_spinlock(options["spinlock"])}
-    return told(known, "rwlock", "spinlock", "barrier", "openmp")
+    return told(known, "rwlock", "spinlock", "barrier", "openmp", "defer")
 
 
 def names_a_lock(options: Mapping[str, Any]) -> bool:
     """Else the program keeps its own."""
     known = defs.load()
-    table = ("lock", "site", "config", "rwlock", "spinlock", "barrier")
+    table = ("lock", "site", "config", "rwlock", "spinlock", "barrier", "defer")
     given = (options[name] != known.options[name].unset for name in table)
     return any(given) or any(options[name] is not None for name in known.tunables)

@@ -528,10 +528,11 @@ def _programs(context: Any, parameter: Any, given: Any) -> list[str]:
     multiple=True,
     metavar="LIST",
     callback=_programs,
-    help="Instead of locks, unmodified programs: openmp, leveldb, pgbench, ebizzy, kernbench, "
-    "pbzip2; with options of `overlock run` to replace their mutexes, 'pbzip2 --lock ticket'; "
-    "ebizzy@LOCK has that lock itself; guest@LOCK is a virtual machine with that spinlock in its "
-    "kernel, told of its slices by overlock-hostd.",
+    help="Instead of locks, unmodified programs: mutexes, openmp, leveldb, pgbench, ebizzy, "
+    "kernbench, pbzip2; with options of `overlock run` to replace their mutexes, "
+    "'pbzip2 --lock ticket'; mutexes@N runs beside N processes that compute; ebizzy@LOCK has that "
+    "lock itself; guest@LOCK is a virtual machine with that spinlock in its kernel, told of its "
+    "slices by overlock-hostd.",
 )
 @click.option(
     "--counted", is_flag=True, help="Count preemptions of waiters in line and of holders, too."
@@ -542,6 +543,20 @@ def _programs(context: Any, parameter: Any, given: Any) -> list[str]:
 @options.seconds(0.01, 0.3)
 @options.seed(2**31)
 @options.file("--json", "File for the result.")
+@click.option(
+    "--kernel",
+    "version",
+    metavar="VERSION",
+    help="Instead of Debian's kernel that of `overlock guest build --kernel VERSION`. It has no "
+    "sched_ext, so --under is `kernel`; from 7.0 on it has rseq's slice extension.",
+)
+@click.option(
+    "--extension-us",
+    type=click.FloatRange(5, 50),
+    default=5,
+    show_default=True,
+    help="Time by which such an extension puts a preemption off.",
+)
 @click.option(
     "--turn-us",
     type=click.IntRange(2, 1_000_000),
@@ -568,6 +583,7 @@ def sched(**given: Any) -> int:
       overlock guest sched --program openmp,leveldb --under kernel,plain,sched
       overlock guest sched --program 'pbzip2,pbzip2 --lock ticket' --threads 4
       overlock guest sched --command 'kills 100'
+      overlock guest sched --kernel 7.3 --program 'mutexes --lock ttas --defer'
       overlock guest sched --console
     """
     from overlock_tools.lab.sched import run as scx_run

@@ -194,6 +194,13 @@ def _fetch_kernel(of: Rig, tell: Tell) -> None:
         shutil.move(next((folder / "unpacked/boot").glob("vmlinuz-*")), of.kernel)
 
 
+def own_kernel(folder: Path | None, version: str) -> Path:
+    """That of `overlock guest build`. In counted time a PAUSE would cost a vCPU its turn."""
+    home = paths.home(folder, version)
+    home.needed()
+    return home.kernel("nop")
+
+
 SOURCES = ("lab/sched", "lab/slices", "lab/hostd", "profile/agent", "include/overlock", "lib")
 WITHIN = """
 root=$1 top=$2 out=$3

@@ -69,6 +69,7 @@ def _guest(_: Packages) -> Contents:
 
 
 PROGRAMS: Mapping[str, Callable[[Packages], Contents]] = {
+    "mutexes": lambda _: _measured("mutexes", "-pthread"),
     "openmp": _openmp,
     "leveldb": _leveldb,
     "pgbench": _pgbench,

@@ -7,7 +7,7 @@ import shlex
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ START_SECONDS = 60.0
 GUEST_SECONDS = 1200.0  # till a guest of the guest's own is up
 LOCKS = " ".join(f"--lock-so {name}=/usr/lib/{name}.so" for name in build.LOCKS)
 REQUESTS = "/tmp/requests"  # noqa: S108 - in the guest
+EXTENSION = "/sys/kernel/debug/rseq/slice_ext_nsec"
 
 
 @dataclass
@@ -63,7 +64,10 @@ def _spec(options: dict[str, Any]) -> vm.Spec:
     packed = build.with_programs(rig, asked_for, tell)
     has_guest = programs.GUEST in map(programs.name_of, asked_for)
     memory_mb = build.WITH_GUEST_MB if has_guest else build.MEMORY_MB
-    return build.spec(rig, options["smp"], packed, options.get("turn_us", build.TURN_US), memory_mb)
+    turn_us = options.get("turn_us", build.TURN_US)
+    spec = build.spec(rig, options["smp"], packed, turn_us, memory_mb)
+    version = options.get("version")
+    return replace(spec, kernel=build.own_kernel(options["folder"], version)) if version else spec
 
 
 @contextmanager
@@ -224,11 +228,26 @@ def _show(rows: Rows, counted: dict[str, list[dict[str, Any]]], options: dict[st
         )
 
 
+def _under_own_kernel(under: Sequence[str]) -> list[str]:
+    """Where the user chose none, what there is."""
+    if KERNEL not in under:
+        raise Fail(f"--under {under[0]}: the kernel of --kernel has no sched_ext; give kernel")
+    return [KERNEL]
+
+
+def _extend(told: vm.Told, us: float) -> None:
+    if EXTENSION in asked(told, f"ls {EXTENSION} 2>/dev/null; true", START_SECONDS):
+        asked(told, f"echo {us * 1000:.0f} >{EXTENSION}", START_SECONDS)
+
+
 def run(options: dict[str, Any]) -> int:
     options["threads"] = options["threads"] or [4 * options["smp"]]
+    if options["version"]:
+        options["under"] = _under_own_kernel(options["under"])
     if options["console"]:
         return vm.console(_spec(options), "give --command")
     with guest(options) as told:
+        _extend(told, options["extension_us"])
         result = {"guest": told.facts, "smp": options["smp"], **_results(told, options)}
     if options["json_file"]:
         files.write(Path(options["json_file"]), (json.dumps(result, indent=1) + "\n").encode())

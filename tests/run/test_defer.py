@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""`overlock run --defer`: holders ask not to be preempted, each once, and take it back."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.run.conformance.test_mutants import Mutant, build
+from tests.run.conftest import Compile, environment, run
+
+# In a kernel's place, so that it is seen what would be asked of one.
+WATCHED = """
+#include <stdio.h>
+#include <unistd.h>
+static _Atomic long begun, ended;
+#define ol_defer_begin() ((void)begun++)
+#define ol_defer_end() ((void)ended++)
+#define ol_source_of(fact) "a test"
+__attribute__((destructor)) static void say(void)
+{
+	dprintf(2, "%ld %ld\\n", begun, ended);
+}
+static const struct ol_lock_ops *inner;
+"""
+DEFERS = {"OVERLOCK_DEFER": "1"}
+LOCKS = ("tas_yield", "mcs")  # in the mutex, and outside
+
+
+def watched(folder: Path, *also: tuple[str, str, str]) -> Path:
+    inner = "static const struct ol_lock_ops *inner;"
+    return build(folder, Mutant("watched", "defer.c", inner, WATCHED, "tas_yield", (), also))
+
+
+def requests(program: Compile, library: Path, lock: str) -> tuple[int, int, int]:
+    """How often the program had a mutex, a request was made, and one was taken back."""
+    done = run([program("acquires.c")], environment(lock, library, **DEFERS))
+    begun, ended = done.stderr.split()
+    return int(done.stdout), int(begun), int(ended)
+
+
+def test_each_holder_asks_once_and_takes_it_back(program: Compile, tmp_path: Path) -> None:
+    library = watched(tmp_path)
+    for lock in LOCKS:
+        had, begun, ended = requests(program, library, lock)
+        assert had == 6, lock
+        assert (begun, ended) == (had, had), lock
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("return began(inner->trylock(l));", "return inner->trylock(l);"),
+        ("began(!busy);", ""),
+        ("began(!busy);", "began(true);"),
+        ("inner->unlock(l);\n\tol_defer_end();", "inner->unlock(l);"),
+        ("inner->lock(l);\n\tol_defer_begin();", "inner->lock(l);"),
+        ("inner->release(l);\n\n\tol_defer_end();", "inner->release(l);"),
+    ],
+    ids=["trylock", "take", "taken_in_vain", "unlock", "lock", "release"],
+)
+def test_a_request_that_is_left_out_is_noticed(
+    program: Compile, tmp_path: Path, right: str, wrong: str
+) -> None:
+    library = watched(tmp_path, ("defer.c", right, wrong))
+    found = [requests(program, library, lock) for lock in LOCKS]
+    assert any(had != begun or had != ended for had, begun, ended in found)
+
+
+def test_where_nothing_can_be_asked_one_line_says_so(program: Compile) -> None:
+    more = DEFERS | {"OVERLOCK_KNOWLEDGE": "none"}
+    done = run([program("acquires.c")], environment("tas_yield", **more))
+    assert done.stdout == "6\n"
+    assert done.stderr.startswith("overlock: OVERLOCK_DEFER=1 ignored: nothing here puts")
+    assert done.stderr.count("\n") == 1
