@@ -16,7 +16,7 @@
 #include <meeting.h>
 #include "selftest.h"
 
-enum { ROUNDS = 300, MOST = 64 };
+enum { ROUNDS = 100, MOST = 64 };
 
 struct subject {
 	const char *name;
