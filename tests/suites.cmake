@@ -63,8 +63,8 @@ suite(demo QUICK ALONE SECONDS 60
 	COMMAND "pytest tests/demo")
 
 suite(guest SECONDS 240
-	WHAT "every 4-byte lock in a Linux module: no warnings, no libc, TLS or floating point; mutants are refused; the kernel series applies; what a guest reads of its slices; how it gives a CPU away, and counts waiters; the modules of its loads build; virtual machines with a fake QEMU: start, communication, cleanup after every kind of end, answers as results; a real kernel if `overlock guest build` has built one"
-	PATHS include guest tests/guest/kernel chaos/guest.c chaos/guest.h python/overlock_tools/guest python/overlock_tools/bench tests/guest/command
+	WHAT "every 4-byte lock and the waits in a Linux module: no warnings, no libc, TLS or floating point; mutants are refused; the kernel series applies; what a guest reads of its slices; how it gives a CPU away, and counts waiters; the modules of its loads build; virtual machines with a fake QEMU: start, communication, cleanup after every kind of end, answers as results; a real kernel if `overlock guest build` has built one"
+	PATHS include guest bench/workload tests/guest/kernel chaos/guest.c chaos/guest.h python/overlock_tools/guest python/overlock_tools/bench tests/guest/command
 	NEEDS kernel-module guest
 	BUILD all
 	COMMAND "pytest -rs tests/guest/kernel/test_module.py tests/guest/kernel/test_loads.py tests/guest/kernel/test_series.py tests/guest/kernel/test_tiny.py tests/guest/command")

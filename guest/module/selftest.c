@@ -141,6 +141,7 @@ static int __init overlock_init(void)
 	for (i = 0; i < ARRAY_SIZE(locks); i++)
 		failed += !holds(locks[i]);
 	failed += overlock_or_fail_test(&tested);
+	failed += overlock_waits_test(&tested);
 	pr_info("overlock: self-test: %u passed, %u failed\n", tested - failed, failed);
 	return failed ? -EIO : 0;
 }

@@ -67,6 +67,7 @@ struct workload_me {
 	uint32_t index;
 	struct workload_random random, sampling;
 	struct worker *worker;
+	bool left;	 /* after a round */
 	u64 began;	 /* to wait, in cycles; 0: nothing is timed */
 	u64 acquired;	 /* in cycles; 0: this turn is not timed */
 	u64 from, slice; /* of this section, if preemptions are counted */
@@ -197,8 +198,8 @@ static noinline void workload_burn(uint64_t units)
 #include "stress_latency.h"
 
 /*
- * Of workloads.def, those that take a lock over and over; the others need what a kernel's spinlock has
- * not: condition variables, transactions.
+ * Of workloads.def, those that take a lock over and over. Of the others `rounds` meets at barriers, and the rest need
+ * what a kernel's spinlock has not: condition variables, transactions.
  */
 #define EACH_LOOP(LOOP) \
 	LOOP(sections) LOOP(mutexbench) LOOP(lockloop) LOOP(fairness) LOOP(stress_latency) LOOP(replay)
@@ -208,6 +209,8 @@ struct loop {
 	size_t shared, guarded, own;
 	void (*turns)(struct worker *worker, void *own);
 	const char *(*check)(u64 turns, uint inside);
+	int (*make)(u32 contexts); /* what else they need; or null, as the next */
+	void (*free)(void);
 };
 
 static struct workload_run run;
@@ -243,11 +246,21 @@ static void mark(struct worker *worker)
 EACH_LOOP(LOOP)
 #undef LOOP
 
+/* Waits, which want a kernel that has them. */
+#ifdef CONFIG_OVERLOCK_SPINLOCKS
+#include "meetings.h"
+#endif
+
 static const struct loop loops[] = {
 #define LOOP(name) { #name, sizeof(struct name), sizeof(struct name##_guarded),			\
 		     sizeof(struct name##_own), name##_turns, name##_verdict },
 	EACH_LOOP(LOOP)
 #undef LOOP
+#ifdef CONFIG_OVERLOCK_SPINLOCKS
+		{ "rounds", sizeof(struct rounds), sizeof(struct rounds_guarded),
+		  sizeof(struct rounds_own), rounds_turns, rounds_verdict, make_meeting_place,
+		  free_meeting_place },
+#endif
 };
 
 static const struct loop *chosen;
@@ -411,6 +424,8 @@ static void free_all(void)
 	kvfree(run.locks);
 	kvfree(run.guarded);
 	kvfree(shared);
+	if (chosen->free)
+		chosen->free();
 	replay_free();
 }
 
@@ -439,7 +454,7 @@ static int allocate(void)
 	trial.n_locks = run.n_locks;
 	for (i = 0; i < run.n_locks; i++)
 		spin_lock_init(&run.locks[i].lock);
-	return 0;
+	return chosen->make ? chosen->make(n) : 0;
 }
 
 static int add_worker(int cpu)
@@ -512,8 +527,8 @@ static int choose(void)
 		pr_err("overlock_loop: there is no workload %s\n", workload);
 	else if (asked.sections_zipf)
 		pr_err("overlock_loop: sections_zipf is not for kernels: take 0\n");
-	else if (preemptions && !strcmp(workload, "replay"))
-		pr_err("overlock_loop: a replay counts no preemptions: take 0\n");
+	else if (preemptions && (chosen->make || !strcmp(workload, "replay")))
+		pr_err("overlock_loop: %s counts no preemptions: take 0\n", workload);
 	else
 		return 0;
 	return -EINVAL;

@@ -129,11 +129,11 @@ def opened(
         yield Session(on, Rig(on.spec, on.where, tell, booted, on.hypervisor.tries))
 
 
-def variants(texts: Sequence[str], baseline: str) -> list[str]:
+def variants(texts: Sequence[str], baseline: str, load: loads.Load) -> list[str]:
     names = [name for text in texts for name in text.split(",") if name.strip()]
-    listed: dict[str, None] = {locks.checked(baseline): None}
+    listed: dict[str, None] = {load.checked(baseline): None}
     for name in names:
-        listed.update(dict.fromkeys(locks.every() if name == "all" else [locks.checked(name)]))
+        listed.update(dict.fromkeys(load.every() if name == "all" else [load.checked(name)]))
     return list(listed)
 
 
@@ -158,7 +158,7 @@ def run(options: dict[str, Any]) -> int:
             file = None  # it is replaced at the end, not gone on with
     options |= {"pilot": False, "seed": campaign.seed(options)}
     try:
-        chosen = variants(options["locks"], options["baseline"])
+        chosen = variants(options["locks"], options["baseline"], loads.known(options["load"]))
         with _load(options, out) as load, opened(options, out, [load]) as session:
             planned = results.planned(load, options["vms"], [options["smp"]], chosen, options)
             job = session.job(load, planned, file)
@@ -206,8 +206,8 @@ def run_matrix(options: dict[str, Any]) -> int:
     options |= {"seed": campaign.seed(options), "json_file": None}
     asked = rigs(options["rigs"])
     names = [word.strip() for word in options["loads"].split(",") if word.strip()]
-    chosen = variants(options["locks"] or ("all",), options["baseline"])
-    wanted = [(loads.known(name), vms) for name in names for vms in asked]
+    chosen = variants(options["locks"] or ("all",), options["baseline"], loads.Load())
+    wanted = [(_of_locks(loads.known(name)), vms) for name in names for vms in asked]
     if not wanted:
         raise Fail("--loads is empty; `overlock guest run --help` lists the loads")
     try:
@@ -225,6 +225,12 @@ def run_matrix(options: dict[str, Any]) -> int:
     for part in parts:
         show.rates(part.job.result, out)
     return campaign.close(code, shlex.quote(str(folder)), out)
+
+
+def _of_locks(load: loads.Load) -> loads.Load:
+    if isinstance(load, loads.Rounds):
+        raise Fail(f"{load.name} measures barriers, not locks: `overlock guest run --load rounds`")
+    return load
 
 
 def _part(
@@ -250,7 +256,7 @@ def instructions(options: dict[str, Any]) -> int:
     if file:
         files.check_writable(file)
     options |= {"accel": vm.ICOUNT, "smp": 1}
-    chosen = variants(options["locks"] or ("all",), options["baseline"])
+    chosen = variants(options["locks"] or ("all",), options["baseline"], loads.Load())
     found: dict[str, instruction_counts.Pair] = {}
     try:
         with ended_in_order():

@@ -95,14 +95,15 @@ class Rig:
         load, vms = self.loads[str(cell["workload"])], int(str(cell["vms"]))
         lock, smp = str(cell["variant"]), int(str(cell["threads"]))
         seconds, seed = float(str(cell["seconds"])), int(str(cell["seed"]))
-        line = load.line(seconds, seed, self.parameters[load.name])
+        asked = load.asked(lock, self.parameters[load.name])
+        line = load.line(seconds, seed, asked)
         result = self.results[load.name, vms]
         specs = [self.spec(lock, smp, load)] * vms
         for left in reversed(range(self.tries)):
             try:
                 with self.boots(specs, self.where, tell=self.tell) as up:
                     result.native["boots_failed"] += len(up.failures)
-                    note(result, lock, up.guests)
+                    note(result, lock, load, up.guests)
                     answer = _loaded(up.guests, load, line, load.limit(seconds), smp)
                     note_slices(result, lock, up.guests)
                     if answer["slices"]:
@@ -126,11 +127,11 @@ class Rig:
         self.tell(f"{error}; trying again")
 
 
-def note(result: Result, variant: str, guests: Sequence[Told]) -> None:
+def note(result: Result, variant: str, load: Load, guests: Sequence[Told]) -> None:
     """Which lock counts is not what was asked for, but what the guests say."""
-    notes, lock = result.native, locks.name_of(variant)
+    notes, lock = result.native, locks.name_of(load.lock(variant))
     for guest in guests:
-        runs, parking = guest.facts["lock"], guest.facts["parking"]
+        runs, parking = guest.facts["lock"], guest.facts.get(load.parks)
         if lock != locks.NATIVE and locks.KINDS.get(lock, lock) != runs:
             kind = f" ({locks.KINDS[lock]})" if lock in locks.KINDS else ""
             raise Impossible(f"expected {lock}{kind}, but the guest runs {runs}")

@@ -105,7 +105,7 @@ class HostSetup:
         return found
 
     def spec(self, lock: str, smp: int, load: Load | None = None) -> Spec:
-        variant, options = locks.checked(lock), self.options
+        variant, options = locks.checked(load.lock(lock) if load else lock), self.options
         name = locks.name_of(variant)
         self._check_kind(name)
         kernel = self.kernel_of(variant)

@@ -12,6 +12,7 @@ from overlock_tools.core.model import defs
 from overlock_tools.core.model.combine import Answer
 from overlock_tools.core.system import reading
 from overlock_tools.core.system.errors import Fail
+from overlock_tools.guest import locks
 from overlock_tools.guest.programs import RANDOM_BYTES
 
 # Turns before and after the counted time, so that guests that begin some ms apart still compete
@@ -28,7 +29,7 @@ class Wrong(Exception):
 
 
 class Load:
-    """One that is told for how long, and ends by itself."""
+    """One that is told for how long, and ends by itself. Its variants are the guests' locks."""
 
     name: str
     what: str
@@ -40,6 +41,18 @@ class Load:
     free: ClassVar[
         tuple[str, ...]
     ] = ()  # what else the guest's own program can be asked, by prefix
+    baseline = locks.NATIVE
+    parks = "parking"  # the guest's fact that says how waiters do
+
+    def checked(self, variant: str) -> str:
+        return locks.checked(variant)
+
+    def every(self) -> list[str]:
+        return locks.every()
+
+    def lock(self, variant: str) -> str:
+        """With which its guests boot."""
+        return variant
 
     def parameters(self, given: Parameters) -> dict[str, str]:
         for name in given:
@@ -53,6 +66,10 @@ class Load:
     def notes(self) -> dict[str, str]:
         """What else decides what is measured."""
         return {}
+
+    def asked(self, _variant: str, parameters: Parameters) -> Parameters:
+        """What its guests are asked to measure of that variant."""
+        return parameters
 
     def line(self, seconds: float, seed: int, parameters: Parameters) -> str:
         raise NotImplementedError
@@ -138,6 +155,47 @@ class TortureDice2019(Loop):
         "stall_ns": "1000",
     }
     free: ClassVar[tuple[str, ...]] = ()
+
+
+class Rounds(Loop):
+    """Its variants are barriers; the spinlock is the kernel's own, which takes no part."""
+
+    name = "rounds"
+    what = "meetings at a barrier in the kernel, of one pinned thread per vCPU"
+    unit = "arrivals"
+    presets: ClassVar[Parameters] = {
+        "workload": "rounds",
+        "rounds_work": "1000",
+        "sample": "8",
+        "irqs_off": "0",
+    }
+    free: ClassVar[tuple[str, ...]] = ("rounds_",)
+    baseline = "spin_barrier"
+    parks = "waits"
+    planted = "busted_barrier"  # to show that the check works: it opens too early
+
+    def checked(self, variant: str) -> str:
+        return locks.checked(variant, self._checked_name)
+
+    def every(self) -> list[str]:
+        return [barrier.id for barrier in defs.load().barriers.values() if barrier.simulated]
+
+    def lock(self, variant: str) -> str:
+        """Waits park beside the kernel's own lock if that is asked for: docs/kernel.md."""
+        _, at, words = variant.partition("@")
+        return f"{locks.NATIVE}@overlock.park=auto{at}{words}"
+
+    def asked(self, variant: str, parameters: Parameters) -> Parameters:
+        return {**parameters, "barrier": locks.name_of(variant)}
+
+    def _checked_name(self, name: str) -> str:
+        known = [*self.every(), self.planted]
+        return defs.known(
+            {barrier: barrier for barrier in known},
+            name,
+            "barrier of a kernel",
+            f"expected one of {', '.join(known)}",
+        )
 
 
 class Locktorture(Load):
@@ -402,6 +460,7 @@ LOADS: dict[str, Load] = {
     for load in (
         Loop(),
         TortureDice2019(),
+        Rounds(),
         Locktorture(),
         Hackbench(),
         Ebizzy(),

@@ -2,6 +2,7 @@
 """What `spinlock=` of a guest's kernel takes."""
 
 import re
+from collections.abc import Callable
 
 from overlock_tools.core.model import defs
 from overlock_tools.core.system.errors import Fail
@@ -32,7 +33,12 @@ def is_native(variant: str) -> bool:
     return name_of(variant) in (NATIVE, *KINDS)
 
 
-def checked(variant: str) -> str:
+def _checked_name(name: str) -> str:
+    table = {lock: lock for lock in known()}
+    return defs.known(table, name, "4-byte lock", _where())
+
+
+def checked(variant: str, checked_name: Callable[[str], str] = _checked_name) -> str:
     """`native@nopvspin`: a lock, and words for the kernel's command line, for this variant only."""
     name, *words = variant.split("@")
     for word in words:
@@ -44,7 +50,7 @@ def checked(variant: str) -> str:
         if word.startswith(KERNEL) and word.removeprefix(KERNEL) not in paths.VARIANTS:
             kernels = ", ".join(paths.VARIANTS)
             raise Fail(f"{variant}: there is no such kernel; expected one of {kernels}")
-    return "@".join([_checked_name(name), *words])
+    return "@".join([checked_name(name), *words])
 
 
 def name_of(variant: str) -> str:
@@ -59,11 +65,6 @@ def kernel_of(variant: str) -> str | None:
     """Of places.VARIANTS; None: the session's."""
     words = variant.split("@")[1:]
     return next((w.removeprefix(KERNEL) for w in words if w.startswith(KERNEL)), None)
-
-
-def _checked_name(name: str) -> str:
-    table = {lock: lock for lock in known()}
-    return defs.known(table, name, "4-byte lock", _where())
 
 
 def _where() -> str:

@@ -39,7 +39,7 @@ assert CONSOLE
 assert LOCK
 SMP = int(after("-smp"))
 # As many as a lock that holds makes of it, and one that collapses.
-RATES = {"ticket": 1_000, "native": 900}
+RATES = {"ticket": 1_000, "native": 900, "spin_barrier": 800}
 
 
 def server(path: str) -> socket.socket:
@@ -72,6 +72,7 @@ def guest_facts(asked: str, smp: int, told: str) -> str:
     lock = "ticket" if BEHAVIOUR == "other-lock" else asked
     lock = own_lock(told) if lock == "native" else lock
     known = {"kernel": "6.1-fake", "cpus": smp, "lock": lock, "parking": "spin", "said": ""}
+    known |= {"waits": "halt+nmi" if "overlock.park=auto" in told else "spin"}
     paged = "ivshmem-plain" in TEXT and BEHAVIOUR != "page-unseen"
     known |= {"slices": "ivshmem" if paged else "kvm" if BEHAVIOUR == "told" else "none"}
     known |= {"clocksource": "tsc", "hypervisor": False, "steal_ticks": 0, "uptime": "1.0"}
@@ -124,8 +125,10 @@ def answer(line: str, lock: str, smp: int) -> str:
     words = dict(word.split("=", 1) for word in line.split()[1:])
     seconds = int(words["milliseconds"]) / 1000
     time.sleep(seconds)
-    each = round(RATES.get(lock, 100_000) * seconds)
+    each = round(RATES.get(words.get("barrier", lock), 100_000) * seconds)
     wrong = "two contexts were in the critical section at once" if lock == "busted" else ""
+    if words.get("barrier") == "busted_barrier":
+        wrong = "a context passed the barrier before another had arrived"
     times = [[100, 10], [1000, 1]]
     told = {"workload": words["workload"], "window_ns": round(seconds * 1e9), "wrong": wrong}
     told |= {"per_thread": [each] * smp, "wait": times, "hold": times, "handover": times}

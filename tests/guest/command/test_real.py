@@ -63,6 +63,47 @@ def test_busted_is_caught_by_the_loop(overlock: Overlock) -> None:
     assert "WRONG: busted with 2 vCPUs" in done.stdout
 
 
+# An older kernel has nothing to wait with.
+STALE = pytest.mark.skipif(
+    not REQUIRED and BUILT is not None and paths.is_of_other_sources(BUILT),
+    reason="the guest kernel was built from other sources; `overlock guest build` updates it",
+)
+SPINNERS = ("spin_barrier", "yield_barrier")  # of which a time slice may not see a single round
+MEET = ("--load", "rounds", "--seconds", "0.5")
+
+
+@STALE
+@pytest.mark.parametrize("irqs_off", ["0", "1"])
+def test_vcpus_meet_at_each_barrier(overlock: Overlock, tmp_path: Path, irqs_off: str) -> None:
+    """With interrupts disabled only a kick wakes a waiter: one that is lost hangs the guest."""
+    asked = (*MEET, "--lock", "all", "--smp", "4", "--parameter", f"irqs_off={irqs_off}")
+    body = measured(overlock, tmp_path, *asked, seconds=200)
+    barriers = {barrier.id for barrier in defs.load().barriers.values() if barrier.simulated}
+    assert {cell["variant"] for cell in body["cells"]} == barriers
+    for cell in body["cells"]:
+        assert not cell["wrong"]
+        assert cell["drained"]
+        assert min(cell["per_thread"]) > 0 or cell["variant"] in SPINNERS
+        # Nobody is more than a round ahead; all move on by one while the counts are read, twice.
+        assert max(cell["per_thread"]) - min(cell["per_thread"]) <= 4
+        assert body["native"]["in_force"][cell["variant"]] == "native qspinlock (halt+nmi)"
+
+
+@STALE
+def test_a_barrier_that_opens_too_early_is_caught(overlock: Overlock) -> None:
+    asked = (*MEET, "--lock", "busted_barrier", "--baseline", "busted_barrier")
+    done = overlock(*RUN, *asked)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "WRONG: busted_barrier with 2 vCPUs: a context passed the barrier" in done.stdout
+
+
+@STALE
+def test_waits_park_only_if_that_is_asked_for(overlock: Overlock, tmp_path: Path) -> None:
+    asked = (*MEET, "--baseline", "barrier@overlock.park=spin")
+    in_force = measured(overlock, tmp_path, *asked)["native"]["in_force"]
+    assert list(in_force.values()) == ["native qspinlock (spin)"]
+
+
 @LONG
 def test_sections_are_as_long_as_they_were_asked_for(overlock: Overlock, tmp_path: Path) -> None:
     asked = ("--lock", "tas", "--baseline", "tas", "--parameter", "sections_cs=40000")

@@ -249,6 +249,70 @@ def test_a_lock_that_does_not_exclude_fails_the_run(
     assert "two contexts were in the critical section at once" in done.stdout
 
 
+BARRIERS = ["barrier", "tree_barrier", "spin_barrier", "yield_barrier", "sleep_barrier"]
+
+
+def test_barriers_are_what_rounds_measures(
+    overlock: Overlock, fake: Fake, home: Path, tmp_path: Path
+) -> None:
+    fake("good")
+    asked = ("--dir", home, "--load", "rounds", "--rounds", "2", "--json", "r.json")
+    done = overlock(*RUN, *asked, "--lock", "barrier@overlock.lease_ns=50000,all")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "least against spin_barrier's most: " in done.stdout
+    assert "Parking of waiters: halt+nmi." in done.stdout
+    body = json.loads((tmp_path / "r.json").read_text())
+    jsonschema.validate(body, schema("result"))
+    assert (body["kind"], body["unit"], body["baseline"]) == (
+        "guest-rounds",
+        "arrivals",
+        "spin_barrier",
+    )
+    assert set(body["variants"]) == {*BARRIERS, "barrier@overlock.lease_ns=50000"}
+    assert body["native"]["in_force"]["barrier"] == "native qspinlock (halt+nmi)"
+    (slow,) = {cell["work"] for cell in body["cells"] if cell["variant"] == "spin_barrier"}
+    (fast,) = {cell["work"] for cell in body["cells"] if cell["variant"] == "barrier"}
+    assert (slow, fast) == (160, 20_000)  # each was asked for its own barrier
+    shown = overlock("report", "r.json", "-o", "r.html")
+    assert shown.returncode == 0, shown.stderr
+
+
+def test_a_barrier_that_opens_too_early_fails_the_run(
+    overlock: Overlock, fake: Fake, home: Path
+) -> None:
+    fake("good")
+    asked = ("--dir", home, "--load", "rounds", "--lock", "busted_barrier", "--rounds", "1")
+    done = overlock(*RUN, *asked)
+    assert done.returncode == 1
+    assert "a context passed the barrier before another had arrived" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("run", "--load", "rounds", "--lock", "ticket"), "unknown barrier of a kernel 'ticket'"),
+        (("run", "--load", "rounds", "--baseline", "native"), "expected one of barrier, tree"),
+        (("run", "--load", "rounds", "--lock", "std_barrier"), "unknown barrier of a kernel"),
+        (("run", "--lock", "barrier"), "barrier"),
+        (("matrix", "-o", "m", "--loads", "loop,rounds"), "rounds measures barriers, not locks"),
+    ],
+)
+def test_locks_and_barriers_are_told_apart(
+    overlock: Overlock, home: Path, asked: tuple[str, ...], said: str
+) -> None:
+    done = overlock("guest", *asked, "--dir", home)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert said in done.stderr.splitlines()[-1]
+
+
+def test_a_barrier_s_words_are_the_kernels() -> None:
+    load = loads.known("rounds")
+    assert load.lock("barrier") == "native@overlock.park=auto"
+    words = locks.words_of(load.lock("barrier@overlock.park=spin@kernel=counted"))
+    assert words == ("overlock.park=auto", "overlock.park=spin")  # the last one counts
+    assert load.asked("barrier@overlock.park=spin", {"sample": "8"})["barrier"] == "barrier"
+
+
 def test_the_kernel_s_own_lock_of_one_kind(
     overlock: Overlock, fake: Fake, home: Path, tmp_path: Path
 ) -> None:
@@ -285,7 +349,7 @@ def test_a_kind_that_the_hypervisor_cannot_have_is_refused(overlock: Overlock, h
 
 
 def test_all_is_every_lock_of_ours_and_native() -> None:
-    found = campaign.variants(["all"], "native")
+    found = campaign.variants(["all"], "native", loads.known("loop"))
     assert "native" in found
     assert not {"native_tas", "native_pv", "busted", "impatient"} & set(found)
 

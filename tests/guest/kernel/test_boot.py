@@ -3,11 +3,14 @@
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
+from overlock_tools.core.model import defs
 from tests.conftest import TOP
 from tests.guest.kernel.conftest import Build, mutant
+from tests.mutant import changed
 
 CPUS = "2"
 
@@ -25,6 +28,9 @@ def test_every_lock_excludes(module: Path) -> None:
     assert passed == set(re.findall(r"LOCK\((\w+)\)", (module / "fits4.h").read_text()))
     failing = re.findall(r"^overlock: lock_or_fail: (\w+) passed$", done.stdout, re.MULTILINE)
     assert failing == ["rota", "preemptable_ticket", "tas"]
+    met = re.findall(r"^overlock: waits: (\w+) passed$", done.stdout, re.MULTILINE)
+    barriers = [barrier.id for barrier in defs.load().barriers.values() if barrier.simulated]
+    assert met == [*barriers, "latch", "sequence", "until"]
 
 
 def test_mutant_that_does_not_exclude_fails_the_self_test(
@@ -44,3 +50,20 @@ def test_mutant_that_does_not_exclude_fails_the_self_test(
     done = boot(folder, fetched)
     assert done.returncode == 1, done.stdout + done.stderr
     assert re.search(r"^overlock: careless: .*: FAILED$", done.stdout, re.MULTILINE)
+
+
+def test_mutant_that_lets_pass_too_early_fails_the_self_test(module: Path, tmp_path: Path) -> None:
+    for part in ("include", "lib", "guest", "bench/workload"):
+        shutil.copytree(TOP / part, tmp_path / part)
+    header = tmp_path / "include/overlock/wait/barrier.h"
+    too_early = ("*last = w / OL_BARRIER_ARRIVAL + 1 == n;", "*last = true;")
+    header.write_text(changed(header.read_text(), too_early))
+    folder, environment = tmp_path / "module", {**os.environ, "LOCKS": "tas"}
+    command = [tmp_path / "guest/build-module", folder]
+    subprocess.run(command, check=True, capture_output=True, env=environment)
+    done = boot(folder, next(module.glob("image/boot/vmlinuz-*"), None))
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert re.search(r"^overlock: waits: barrier: a context passed too early$", done.stdout, re.M)
+    found = dict(re.findall(r"^overlock: waits: (\w+) (passed|FAILED)$", done.stdout, re.M))
+    assert found["barrier"] == found["spin_barrier"] == "FAILED"
+    assert found["latch"] == found["sequence"] == found["until"] == "passed"

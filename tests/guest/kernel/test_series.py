@@ -119,6 +119,12 @@ def test_the_locks_come_unchanged(tree: Path) -> None:
         )
 
 
+def test_the_waits_that_a_kernel_has_come(tree: Path) -> None:
+    fine(SERIES, "--into", tree)
+    found = {p.stem for p in (tree / "include/overlock/wait").iterdir()}
+    assert found == {"until", "barrier", "tree_barrier", "latch", "sequence"}
+
+
 def test_nothing_is_included_that_did_not_come(tree: Path) -> None:
     fine(SERIES, "--into", tree)
     elsewhere = {"overlock/port/user.h", "overlock/port/sim.h"}

@@ -300,7 +300,9 @@ def run(**given: Any) -> int:
     """Measure the speed of one or more guests under each lock in turn.
 
     Each cell boots fresh guests, starts their loads together and measures over the same time.
-    Loads: loop, torture-dice2019, locktorture, hackbench, ebizzy, kernbench, pbzip2, pgbench, boot.
+    Loads: loop, torture-dice2019, locktorture, hackbench, ebizzy, kernbench, pbzip2, pgbench, boot;
+    and rounds, which takes barriers for --lock: barrier, tree_barrier, spin_barrier (its baseline),
+    yield_barrier, sleep_barrier, all, busted_barrier (opens too early).
 
     \b
     Examples:
@@ -308,13 +310,16 @@ def run(**given: Any) -> int:
       overlock guest run --lock all --vms 2 --smp 4 --rounds 5 --json result.json
       overlock guest run --lock ticket --load hackbench --smp 8 --pause as-is
       overlock guest run --lock busted --smp 2       fails: exclusion is checked
+      overlock guest run --load rounds --lock barrier,sleep_barrier --smp 4
       overlock guest run --accel nested --lock native@nopvspin,byte --host-slice 6
       overlock guest run --replay server.trace --lock ticket --smp 4
     """
-    from overlock_tools.guest import campaign
+    from overlock_tools.guest import campaign, loads
 
+    asked = options.explicit()
+    if "baseline" not in asked:
+        given["baseline"] = loads.known(given["load"]).baseline
     if given["trace"]:
-        asked = options.explicit()
         if "load" in asked:
             raise Fail("--replay is a load; remove --load")
         given["seconds"] = given["seconds"] if "seconds" in asked else None  # the trace's

@@ -59,6 +59,7 @@ extern unsigned int counts[EVENTS];
 #define __percpu
 #define __ro_after_init
 #define module_param(name, type, mode)	_Static_assert(1, #name)
+#define EXPORT_SYMBOL_GPL(name)	_Static_assert(1, #name)
 #define MODULE_PARM_DESC(name, what)	_Static_assert(1, what)
 #define early_initcall(f)	int (*const initcall_##f)(void) = (f)
 

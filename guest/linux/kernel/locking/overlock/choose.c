@@ -180,6 +180,12 @@ static ssize_t parking_show(struct kobject *kobj, struct kobj_attribute *attr, c
 	return sysfs_emit(text, "%s\n", parking());
 }
 
+/* Of those who wait as in <overlock/wait/>, whatever the spinlock is. */
+static ssize_t waits_show(struct kobject *kobj, struct kobj_attribute *attr, char *text)
+{
+	return sysfs_emit(text, "%s\n", overlock_parking());
+}
+
 static ssize_t slice_show(struct kobject *kobj, struct kobj_attribute *attr, char *text)
 {
 	return sysfs_emit(text, "%s\n", overlock_slices());
@@ -202,13 +208,19 @@ static ssize_t yielding_show(struct kobject *kobj, struct kobj_attribute *attr, 
 
 static struct kobj_attribute lock_attribute = __ATTR_RO(lock);
 static struct kobj_attribute parking_attribute = __ATTR_RO(parking);
+static struct kobj_attribute waits_attribute = __ATTR_RO(waits);
 static struct kobj_attribute yielding_attribute = __ATTR_RO(yielding);
 static struct kobj_attribute slice_attribute = __ATTR_RO(slice);
 static struct kobj_attribute available_attribute = __ATTR_RO(available);
 
 static const struct attribute *const attributes[] = {
-	&lock_attribute.attr,  &parking_attribute.attr,	  &yielding_attribute.attr,
-	&slice_attribute.attr, &available_attribute.attr, NULL,
+	&lock_attribute.attr,
+	&parking_attribute.attr,
+	&waits_attribute.attr,
+	&yielding_attribute.attr,
+	&slice_attribute.attr,
+	&available_attribute.attr,
+	NULL,
 };
 
 static int __init say(void)

@@ -19,6 +19,7 @@
  */
 #include <linux/cc_platform.h>
 #include <linux/cpumask.h>
+#include <linux/export.h>
 #include <linux/hash.h>
 #include <linux/init.h>
 #include <linux/irqflags.h>
@@ -79,6 +80,7 @@ static const char *const names[] = {
 };
 
 static enum way wanted = AUTO;
+static bool told; /* overlock.park= was given */
 static enum way way __ro_after_init = SPIN;
 
 const char *overlock_parking(void)
@@ -341,6 +343,7 @@ void ol_park(const u32 *word, u32 seen, u32 key, ol_ticks_t until)
 	if (IS_ENABLED(CONFIG_OVERLOCK_COUNT) && READ_ONCE(*word) == seen)
 		ol_count(OL_SPURIOUS);
 }
+EXPORT_SYMBOL_GPL(ol_park);
 
 /* Wakes the context that parks on the word in this record. */
 static bool kick(struct record *other, int cpu, const u32 *word, u32 key)
@@ -397,6 +400,7 @@ void ol_kick(const u32 *word, u32 key, int n)
 	if (!kick_parked(bucket, next, nr_cpu_ids, word, key, &n))
 		kick_parked(bucket, 0, next, word, key, &n);
 }
+EXPORT_SYMBOL_GPL(ol_kick);
 
 /* Which way. */
 
@@ -482,6 +486,15 @@ static enum way __init best_way(void)
 }
 
 /*
+ * With the kernel's own spinlock only the waits of <overlock/wait/> park, and only if asked to: who
+ * has none of them shall have no NMI handler of ours.
+ */
+static bool __init somebody_parks(void)
+{
+	return (told || static_key_enabled(&overlock_chosen)) && num_possible_cpus() > 1;
+}
+
+/*
  * After the hypervisor's code has had its say, which it has in smp_prepare_boot_cpu(), and before
  * there is a second CPU to wait for.
  */
@@ -489,8 +502,8 @@ static int __init choose_way(void)
 {
 	enum way best = best_way(), asked = wanted;
 
-	if (!static_key_enabled(&overlock_chosen) || num_possible_cpus() == 1)
-		return 0; /* nobody will park */
+	if (!somebody_parks())
+		return 0;
 	if (asked == AUTO)
 		asked = best == PV ? PV : HALT;
 	if (against(asked)) {
@@ -512,6 +525,7 @@ static int set_park(const char *text, const struct kernel_param *param)
 		return found;
 	}
 	wanted = found;
+	told = true;
 	return 0;
 }
 

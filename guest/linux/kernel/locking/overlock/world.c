@@ -15,6 +15,7 @@
 #define LEVELS	OVERLOCK_LEVELS
 
 u64 ol_wait_array[OL_WAIT_SLOTS];
+EXPORT_SYMBOL_GPL(ol_wait_array);
 
 struct ol_world ol_world = {
 	.tuning = {
@@ -23,6 +24,7 @@ struct ol_world ol_world = {
 #undef OL_TUNABLE
 	},
 };
+EXPORT_SYMBOL_GPL(ol_world);
 
 /*
  * A context is unique while each level is entered once. Deeper (an interrupt handler that enabled
@@ -46,6 +48,7 @@ u32 ol_self(void)
 
 	return id <= OL_ID_MAX && level < LEVELS ? id : 0;
 }
+EXPORT_SYMBOL_GPL(ol_self);
 
 /*
  * As many nodes per CPU as contexts may wait on it at once. Each has its own flag, for a node may

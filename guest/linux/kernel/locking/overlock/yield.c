@@ -10,15 +10,14 @@
  * KVM as it is cannot be asked for just anybody: there ol_yield() is PAUSE, too. ol_yield_until()
  * then halts until the next interrupt, which is the timer's, where interrupts are enabled.
  */
+#include <linux/export.h>
 #include <linux/init.h>
 #include <linux/irqflags.h>
-#include <linux/jump_label.h>
 #include <linux/kvm_para.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/smp.h>
-#include <linux/spinlock.h>
 #include <linux/tick.h>
 #include <asm/xen/hypercall.h>
 #include <xen/interface/sched.h>
@@ -53,6 +52,7 @@ void ol_yield(void)
 	if (!xen_yields())
 		cpu_relax();
 }
+EXPORT_SYMBOL_GPL(ol_yield);
 
 void ol_yield_to(u32 id)
 {
@@ -112,8 +112,6 @@ void ol_yield_until(ol_ticks_t t)
 
 static int __init choose_way(void)
 {
-	if (!static_key_enabled(&overlock_chosen))
-		return 0; /* nobody will ask */
 	if (xen_domain())
 		way = XEN;
 	else if (kvm_para_available() && kvm_para_has_feature(KVM_FEATURE_PV_SCHED_YIELD))
