@@ -267,7 +267,7 @@ survey: build ## measure the programs of docs/survey.md that are installed; two 
 		$(PYTHON) tools/survey.py $$folder; }; \
 	run alone; run copies --neighbours 4; run quota --quota $(HALF)
 
-# Ouyang & Lange's k virtual machines of as many CPUs as the host: docs/verdicts.md.
+# Ouyang & Lange's k virtual machines of as many CPUs as the host: docs/measured/neighbours.json.
 NEIGHBOURS = ticket,preemptable_ticket,pv_ticket,pv_preemptable_ticket,oticket,i_spin,i_spin_pv,byte,pv_byte
 NEIGHBOURS := $(NEIGHBOURS),unfair_qspin,owner_qspin,qspin,pv_qspin,mcs,mcs_tp,twa,tas_yield,pthread_mutex
 .PHONY: neighbours

@@ -23,7 +23,6 @@ import replay_validated
 import reproduced
 import scheduler_measured
 import simulated_grid
-import simulated_papers
 import simulator_speed
 import simulator_validated
 import spins_measured
@@ -324,9 +323,6 @@ PARTS: dict[str, Callable[..., str]] = {
     "grid-regrets": simulated_grid.regrets,
     "reproduced-counts": reproduced.counts,
     "reproduced": reproduced.verdicts,
-    "simulated-counts": simulated_papers.counts,
-    "simulated-reasons": simulated_papers.reasons,
-    "simulated-verdicts": simulated_papers.verdicts,
     "judged-ablation": judged.ablation,
     "judged-summary": judged.summary,
     "judged-ratios": judged.ratios,

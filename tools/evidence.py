@@ -2,7 +2,7 @@
 """What the committed measurements say of a lock in a situation of advice.toml.
 
 A cell compares a lock with a baseline at one place. Where the file has the interval of the ratio
-(programs, docs/verdicts.md), the cell has that; else its bounds are the worst round of one beside
+(programs, neighbours), the cell has that; else its bounds are the worst round of one beside
 the best of the other. A cell whose bounds lie below 1 is worse, one above 1 better. Of many cells
 a few are so by chance: with 95 % intervals one in forty on each side, with three rounds of each one
 in twenty. So a lock is called worse, or better, in a situation if more of its cells are so than
@@ -26,7 +26,6 @@ from overlock_tools.core.system.errors import Fail
 
 TOP = Path(__file__).resolve().parent.parent
 MEASURED = TOP / "docs/measured"
-VERDICTS = TOP / "docs/verdicts.md"
 BY_CHANCE = 0.025  # a 95 % interval lies on one side of the truth
 # What is less likely is no chance. Recommendations rest on "faster", so it needs more.
 SLOWER_BY_CHANCE = 0.05
@@ -35,7 +34,6 @@ FAR = 20.0  # times, in the worst round: not by chance, as docs/results/guest.md
 BY_CHANCE_FAR = 0.001
 FAR_BELOW = 0.1  # "< 0.1×", "cut": given up as less than a tenth
 NATIVE = "native"
-RATIO = re.compile(r"([\d.]+)× \(([\d.]+) – ([\d.]+)\)")
 
 
 class Called(Enum):
@@ -132,20 +130,11 @@ def _of_programs(evidence: Evidence) -> Iterator[Cell]:
                     yield Cell(lock, baseline, program, place, None, 0, FAR_BELOW)
 
 
-def _of_verdicts(evidence: Evidence) -> Iterator[Cell]:
+def _of_neighbours(evidence: Evidence) -> Iterator[Cell]:
     (baseline,) = evidence.baselines
-    lines = VERDICTS.read_text().splitlines()
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    begin = next(i for i, row in enumerate(rows) if row[0] == evidence.heading)
-    locks = [cell.strip("`") for cell in rows[begin][1:]]
-    found = {row[0]: row[1:] for row in rows[begin + 2 :]}
     for place in evidence.places:
-        for lock, text in zip(locks, found[place], strict=True):
-            numbers = RATIO.fullmatch(text)
-            if not numbers:
-                raise Fail(f"docs/verdicts.md: {text!r} in row {place!r} is no ratio")
-            ratio, low, high = map(float, numbers.groups())
-            yield Cell(lock, baseline, "neighbours", place, ratio, low, high)
+        for lock, bounds in _raw("neighbours")["ratios"][place].items():
+            yield Cell(lock, baseline, "neighbours", place, *bounds)
 
 
 def cells_of(evidence: Evidence) -> list[Cell]:
@@ -163,8 +152,8 @@ def cells_of(evidence: Evidence) -> list[Cell]:
             raw = _raw("guest")["loads"][evidence.load]
             rounds = int(raw["rounds"].partition(" ")[0])
             return list(_by_rounds(raw, evidence, evidence.load, rounds))
-        case "verdicts":
-            return list(_of_verdicts(evidence))
+        case "neighbours":
+            return list(_of_neighbours(evidence))
     raise Fail(f"advice.toml: there is no evidence from {evidence.source!r}")
 
 
@@ -219,7 +208,7 @@ def commands(situation: Situation) -> list[str]:
     """That measured the evidence, in its order."""
     found = []
     for one in situation.evidence:
-        if one.source in ("sections", "openmp"):
+        if one.source in ("sections", "openmp", "neighbours"):
             found.append(_raw(one.source)["command"])
         elif one.source == "apps":
             found += _of_apps(one)

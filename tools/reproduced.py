@@ -4,8 +4,7 @@
 
     tools/reproduced.py ANSWERS.json...
 
-takes what these have decided, or at least run, into lab/reproduce/kept.json. Simulated answers are
-elsewhere: tools/simulated_papers.py.
+takes what these have decided, or at least run, into lab/reproduce/kept.json.
 """
 
 import sys
@@ -23,12 +22,12 @@ SHOWN = {State.NOT: f"**{State.NOT}**"}
 
 def taken(paths: list[Path]) -> Answers:
     """The newer one of each row, rig and machine."""
-    known = answers.read(kept.FILE) if kept.FILE.exists() else Answers()
+    known = kept.load()
     for path in paths:
         new = answers.read(path)
         new.join(known)
         known = new
-    own = [one for one in known if one.rig != "simulated" and one.ran]
+    own = [one for one in known if one.ran]
     return Answers(own, known.took_s)
 
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A name that a lock had before is taken for the lock, and said once; in older files, unsaid."""
+"""A name that a lock had before is taken for the lock, and said once; in older files, unsaid.
+
+A command's former name is refused, with the name of now.
+"""
 
 import json
 from pathlib import Path
@@ -54,6 +57,22 @@ def test_command(overlock: Overlock, tmp_path: Path, command: str) -> None:
         assert f'"{NOW}' in text
         assert f'"{OLD}"' not in text
         assert f'"{OLD}@' not in text
+
+
+@pytest.mark.parametrize(
+    ("words", "now"),
+    [
+        (("sim", "papers", "--only", "long"), "reproduce --by simulated"),
+        (("guest", "paper"), "reproduce --by guest"),
+    ],
+)
+def test_a_former_command_names_the_one_of_now(
+    overlock: Overlock, words: tuple[str, ...], now: str
+) -> None:
+    done = overlock(*words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"`overlock {' '.join(words[:2])}` is `overlock {now}` now" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_sweep_and_guest_take_it(overlock: Overlock, tmp_path: Path) -> None:

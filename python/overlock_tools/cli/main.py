@@ -5,6 +5,7 @@ import importlib
 import os
 import pkgutil
 import sys
+from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
@@ -30,6 +31,12 @@ OPTIONAL = {
 }
 
 
+# What commands below others are now.
+FORMER: Mapping[tuple[str, ...], str] = {
+    ("sim", "papers"): "reproduce --by simulated",
+    ("guest", "paper"): "reproduce --by guest",
+}
+
 NAMES = sorted(m.name for m in pkgutil.iter_modules(commands.__path__))
 called.COMMANDS.update(NAMES)
 
@@ -50,6 +57,8 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if now := FORMER.get(tuple(args[:2])):
+            ctx.fail(f"`overlock {' '.join(args[:2])}` is `overlock {now}` now")
         known = self.list_commands(ctx)
         if args and not args[0].startswith("-") and args[0] not in known:
             near = get_close_matches(args[0], known, 1)

@@ -4,7 +4,7 @@
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -89,17 +89,9 @@ class Session:
             host_slice_ms=self.on.slice_ms,
         )
 
-    def job(
-        self,
-        load: loads.Load,
-        plan: Plan,
-        file: Path | None,
-        given: Mapping[str, str] | None = None,
-    ) -> Job:
+    def job(self, load: loads.Load, plan: Plan, file: Path | None) -> Job:
         """Begun, or as far as its file had come; what is missing is told before."""
-        if given is None:
-            given = loads.given(self.on.options["parameters"])
-        parameters = load.parameters(given)
+        parameters = load.parameters(loads.given(self.on.options["parameters"]))
         for variant in plan.variants:
             self.on.spec(variant, plan.threads[0], load)
         self.rig.loads[load.name] = load

@@ -76,6 +76,18 @@ def test_seen_and_not_seen(kind: str, words: str, so: Rates, not_so: Rates) -> N
     assert claim(result(kind, not_so, 2), words).verdict == "not seen here"
 
 
+def test_locktorture_is_asked_of_vcpus_that_have_a_cpu() -> None:
+    rates = {
+        lock: {1: rate, 2: rate, 4: rate}
+        for lock, rate in (("native", 1000.0), ("ticket", 1000.0), ("twa", 1100.0))
+    }
+    guests = result("guest-torture-dice2019", rates, 2)
+    guests.parameters = {"guests": 1}
+    found = [c for c in paper_claims.claims(guests) if c.figure == "Fig. 7"]
+    assert [c.verdict for c in found] == [Verdict.SEEN, Verdict.SEEN, "needs 8 CPUs"]
+    assert "with 4" not in found[0].reason
+
+
 MUTEXBENCH: Rates = {
     "ticket": {1: 9, 6: 9, 24: 3},
     "twa": {1: 8, 6: 8, 24: 8},

@@ -1,24 +1,22 @@
 # SPDX-License-Identifier: MIT
 """Samples of published tables that need no machine of their own give the same numbers again."""
 
-import json
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-import simulated_papers
 import table_sources
 from overlock_tools.core.system import native
+from overlock_tools.lab.reproduce import kept, rows
+from overlock_tools.lab.reproduce.answers import Answers
+from overlock_tools.lab.reproduce.run import Chosen, prepared
 from overlock_tools.sim import grid, grid_campaign, resolve, runner, scenario
 from simulated_grid import known as known_grid
 from tests.check import claims_page
 from tests.check.checking import ids, last_word, options
 from tests.check.claim_cases import Run, all_runs
-from tests.command import COMMAND
 from tests.conftest import TOP
 from tests.processes import HANG_S
 
@@ -80,24 +78,18 @@ def check(equal: bool, table: str) -> None:
     assert equal
 
 
-PAPERS = ("teabe2017-table1-psp",)
+ROW = "teabe2017-table1-psp-kernbench"
+ENDS = ("what", "at", "median", "least", "most", "verdict")
 
 
-@pytest.fixture(scope="module")
-def papers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    folder = tmp_path_factory.mktemp("papers")
-    only = [word for claim in PAPERS for word in ("--only", claim)]
-    where = ("--cache", str(folder / "cache"), "--output", str(folder / "found.json"))
-    command = [*COMMAND, "sim", "papers", *only, *where, "--quiet"]
-    subprocess.run(command, check=True, capture_output=True, timeout=HANG_S)
-    found = json.loads(Path(folder / "found.json").read_text())["claims"]
-    return {claim["id"]: claim for claim in found}
-
-
-@pytest.mark.parametrize("id_", PAPERS)
-def test_a_papers_claim_has_the_numbers_of_its_page(id_: str, papers: dict[str, Any]) -> None:
-    (kept,) = (claim for claim in simulated_papers.known()["claims"] if claim["id"] == id_)
-    check(papers[id_] == kept, kept["paper"])
+def test_a_papers_row_has_the_numbers_that_come_along(tmp_path: Path) -> None:
+    asked = Chosen(rows.chosen(ROW, None), ["simulated"], None)
+    plan = prepared(asked, Answers(), {}, tmp_path)
+    plan.all()
+    (new,) = plan.answers
+    (kept_,) = (one for one in kept.load() if one.key == new.key)
+    told = [[tuple(one[end] for end in ENDS) for one in a.found] for a in (new, kept_)]
+    check(told[0] == told[1], "reproduced")
 
 
 ROWS = (200, 900)  # of 2,100 scenarios: alone and with half of the CPU time, virtual CPUs

@@ -45,14 +45,6 @@ def test_a_table_depends_on_the_locks_that_its_data_names(table: Table) -> None:
         return
     named = "|".join(defs.load().locks)
     text = "".join((TOP / name).read_text() for name in table.data)
-    if table.data == (
-        "python/overlock_tools/lab/reproduce/simulated/found.json",
-    ):  # each paper has its own locks
-        paper = table.command.strip("`").rpartition(" ")[2]
-        claims = [claim for claim in json.loads(text)["claims"] if claim["paper"] == paper]
-        assert claims
-        words = " ".join(one["what"] for claim in claims for one in claim["found"])
-        text = " ".join(f'"{word}"' for word in words.split())
     found = set(re.findall(rf'"({named})(?:@[^"]*)?"', text))
     assert not found - set(table.locks), f"name them in {sources.LIST.relative_to(TOP)}"
 

@@ -238,12 +238,6 @@ def _load_names() -> list[str]:
     return [*loads.LOADS]
 
 
-def _experiments() -> list[str]:
-    from overlock_tools.lab.reproduce.guests.papers import EXPERIMENTS
-
-    return [*EXPERIMENTS]
-
-
 _loads = options.completing(_load_names)
 
 
@@ -363,39 +357,6 @@ def matrix(**given: Any) -> int:
     from overlock_tools.guest import campaign
 
     return campaign.run_matrix(given)
-
-
-@command.command()
-@machine
-@SLICE_PAGE
-@click.argument("name", required=False, shell_complete=options.completing(_experiments))
-@options.folder("Folder for the results.", "guest-papers")
-@options.rounds(1000, None, "Number of rounds.  [default: the paper's]")
-@options.seconds(0.1, None, "Measured time per cell.  [default: the experiment's]")
-@click.option(
-    "--vcpus",
-    metavar="LIST",
-    help="Numbers of vCPUs (2,4), or multiples of the CPUs (1x,2x).  [default: the experiment's]",
-)
-@options.seed(2**31)
-@options.IF_BUSY
-def paper(name: str | None, **given: Any) -> int:
-    """Repeat an experiment of the papers in guests: print its tables and test its claims.
-
-    Without a name, the command lists the experiments. Repeat it to complete an interrupted
-    experiment. Some experiments need other kernels: `overlock guest build --variant counted`, and
-    the other variants for the experiments of Rao & Dunlap 2012.
-
-    \b
-    Examples:
-      overlock guest paper
-      overlock guest paper dice2019-fig7
-      overlock guest paper ouyang2013-table1 --rounds 3 --seconds 5 -o results
-      overlock guest paper teabe2017-fig7 --slice-page
-    """
-    from overlock_tools.lab.reproduce.guests import run as paper
-
-    return paper.run(name, given) if name else paper.listing()
 
 
 @command.command()

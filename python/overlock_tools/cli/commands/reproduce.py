@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """overlock reproduce: the papers' figures, tables and numbers, and whether they hold here."""
 
+import shlex
 from pathlib import Path
 
 import click
@@ -60,6 +61,14 @@ def _rigs(_: click.Context, __: click.Parameter, text: str | None) -> list[str]:
     help="Dask scheduler for the simulations: tcp://HOST:8786. Whoever else reaches it can run "
     "code as you.",
 )
+@click.option(
+    "--guest-options",
+    "guest",
+    default="",
+    metavar="WORDS",
+    help="Options for `overlock guest run`, after those of each measurement: '--accel kvm "
+    "--seconds 5'. Such answers are kept beside the others.",
+)
 @click.option("--again", is_flag=True, help="Also run what this machine has decided before.")
 @click.option(
     "--read",
@@ -81,6 +90,7 @@ def command(  # noqa: PLR0913, PLR0917 - the options
     is_whole: bool,
     rigs: list[str],
     cluster: str | None,
+    guest: str,
     again: bool,
     others: tuple[Path, ...],
     kept: bool,
@@ -101,6 +111,7 @@ def command(  # noqa: PLR0913, PLR0917 - the options
       overlock reproduce                       what 15 minutes decide
       overlock reproduce teabe2017 fig7        one figure, and all that is known
       overlock reproduce ouyang2013 --by proof
+      overlock reproduce teabe2017 fig7 --by guest --guest-options=--slice-page
       overlock reproduce --all --page papers.html
       overlock reproduce --minutes 0 --page papers.html    only show what is known
     """
@@ -109,5 +120,9 @@ def command(  # noqa: PLR0913, PLR0917 - the options
     from overlock_tools.lab.reproduce.run import Chosen
 
     budget_s = None if is_whole else 60 * minutes
-    chosen = Chosen(rows.chosen(paper, figure), rigs, budget_s, again, cluster)
+    try:
+        words = shlex.split(guest)
+    except ValueError as error:
+        raise Fail(f"--guest-options {guest}: {error}") from error
+    chosen = Chosen(rows.chosen(paper, figure), rigs, budget_s, again, cluster, words)
     return reproduce.run(chosen, reproduce.Shown(output, others, kept, page, pdf))

@@ -269,35 +269,6 @@ def validate(ctx: click.Context, /, **options: Any) -> int:
 
 
 @command.command()
-@_output("File for the claims with their verdicts; finished runs are kept beside it.")
-@click.option(
-    "--only",
-    multiple=True,
-    metavar="CLAIM",
-    help="Only claims whose ids begin so, such as ouyang2013 or dice2019-fig2; repeatable.",
-)
-@JOBS
-@CLUSTER
-@LIMIT
-@CACHE
-@click.option("--quiet", is_flag=True, help="Do not show how many runs are done.")
-def papers(**options: Any) -> int:
-    """Repeat the papers' experiments in the simulator, and judge what they say.
-
-    The claims, and the bounds by which they hold, are in lab/reproduce/simulated/claims.toml of the
-    package.
-
-    \b
-    Examples:
-      overlock sim papers --only dice2019
-      overlock sim papers -o papers.json
-    """
-    from overlock_tools.lab.reproduce.simulated import claims
-
-    return claims.run(options)
-
-
-@command.command()
 @click.argument("scenario", default="which-lock", metavar="[SCENARIO]", shell_complete=_scenarios)
 @_output("File for the rates of all locks; finished runs are kept beside it.")
 @click.option(

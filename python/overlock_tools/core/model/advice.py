@@ -17,11 +17,10 @@ KEEP = "keep"
 class Evidence:
     """Keys into a file with measurements; tools/evidence.py reads the numbers."""
 
-    source: str  # "sections", "apps", "guest", "openmp" or "verdicts"
+    source: str  # "sections", "apps", "guest", "openmp" or "neighbours"
     baselines: tuple[str, ...]
     places: tuple[str, ...]
     load: str = ""
-    heading: str = ""
     command: str = ""
 
 

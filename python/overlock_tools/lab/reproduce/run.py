@@ -2,6 +2,7 @@
 """Runs what rows ask for, what decides most for its time first, and keeps each answer at once."""
 
 import hashlib
+import shlex
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -153,12 +154,16 @@ class Chosen:
     budget_s: float | None  # none: as long as it takes
     again: bool = False  # also what this machine has decided before
     cluster: str | None = None
+    guest: Sequence[str] = ()  # options for `overlock guest run`
 
 
 def prepared(chosen: Chosen, answers: Answers, kept_s: Mapping[str, float], folder: Path) -> Run:
     end_with_us()
     files.make_folder(folder)
-    known, machines = Known(kept_s, chosen.cluster), {rig: this_machine(rig) for rig in chosen.rigs}
+    known = Known(kept_s, chosen.cluster, chosen.guest)
+    machines = {rig: this_machine(rig) for rig in chosen.rigs}
+    if chosen.guest and "guest" in machines:
+        machines["guest"] += f", guests with {shlex.join(chosen.guest)}"
     done = {
         (a.row, a.rig)
         for a in answers

@@ -118,6 +118,7 @@ class Known:
 
     kept_s: Mapping[str, float] = field(default_factory=dict)
     cluster: str | None = None  # where simulations run
+    guest: Sequence[str] = ()  # options for `overlock guest run`, after a measurement's own
     sources: dict[str, Source] = field(default_factory=dict)
 
     def source(self, made: Source) -> Source:

@@ -13,6 +13,7 @@ Keys of a way:
 import re
 import shlex
 import tomllib
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,7 +22,9 @@ from math import inf, isfinite
 from statistics import median
 from typing import Any
 
+from overlock_tools.core.analyze.paper_claims import CSD_NS
 from overlock_tools.core.model import sequential
+from overlock_tools.core.model.histograms import Times
 from overlock_tools.core.model.measures import Cell, value_of
 from overlock_tools.core.model.results import Result, from_file
 from overlock_tools.core.system import machine
@@ -43,6 +46,9 @@ from overlock_tools.lab.reproduce.simulated.why import Told
 
 FIRST_ROUNDS = 6  # five cannot decide
 MORE_ROUNDS = 4
+LONG_HOLDS = (
+    "long_holds"  # a measure that only rows ask for: the share of sections above 2^14 cycles
+)
 MULTIPLE = re.compile(r"(\d+)x")
 
 
@@ -59,6 +65,7 @@ class Plan:
     command: Sequence[str]
     round_s: float
     needs: Sequence[str] = ()
+    more: Sequence[str] = ()  # options that a user has added
     rounds: int = FIRST_ROUNDS
     most: int = sequential.MOST_ROUNDS
 
@@ -66,7 +73,7 @@ class Plan:
         cpus = machine.cpus()
         given = {"file": file, "folder": file.removesuffix(".json"), "rounds": str(rounds)}
         given |= {"fitting": fitting()} | {f"{n}x": str(n * cpus) for n in (1, 2, 4)}
-        return [word.format_map(given) for word in self.command]
+        return [*(word.format_map(given) for word in self.command), *self.more]
 
 
 def fitting() -> str:
@@ -80,6 +87,9 @@ class Measurement(Source):
     def __init__(self, name: str, known: Known) -> None:
         raw = dict(measurements()[name])
         raw["command"] = shlex.split(raw["command"])
+        if raw["command"][0] == "guest" and known.guest:
+            # Such guests may need another kernel than ours: `overlock guest run` tells which.
+            raw |= {"more": known.guest, "needs": ()}
         self.plan = Plan(**raw)
         self.rounds = 0
         self.results: list[Result] = []
@@ -94,10 +104,16 @@ class Measurement(Source):
         words = self.plan.words(self.rounds or self.plan.rounds, f"{self.short}.json")
         return [shlex.join(["overlock", *words])]
 
+    @property
+    def file_name(self) -> str:
+        """Of the next step, apart from what other options have measured."""
+        other = f"-{zlib.crc32(repr(self.plan.more).encode()):x}" if self.plan.more else ""
+        return f"{self.short}{other}-{len(self.results) + 1}"
+
     def advance(self, place: Place) -> str:
         rounds = MORE_ROUNDS if self.rounds else self.plan.rounds
         rounds = min(rounds, self.plan.most - self.rounds)
-        name = f"{self.short}-{len(self.results) + 1}"
+        name = self.file_name
         file = place.measured / f"{name}.json"
         if not file.exists():  # of an interrupted run, else
             part = file.with_name(f"{name}-part.json")
@@ -238,7 +254,7 @@ class Measured(Asked):
         """Round by round, those in which both were whole."""
         ours = self.by_name[name].cells(lock, n)
         if not asked.by and not asked.by_at:
-            values = [value_of(asked.measure, cell) for r in ours for _, cell in sorted(r.items())]
+            values = [_value_of(asked.measure, cell) for r in ours for _, cell in sorted(r.items())]
             return [value for value in values if value is not None]
         other = asked.by_at.get("scenario", name)
         at = threads_of(asked.by_at.get("threads", n))
@@ -274,10 +290,17 @@ def threads_of(wanted: Any) -> int:
     return int(multiple[1]) * machine.cpus()
 
 
+def _value_of(measure: str, cell: Cell) -> float | None:
+    if measure != LONG_HOLDS:
+        return value_of(measure, cell)
+    times = Times([cell.hold])
+    return times.share_above(CSD_NS) if times.count else None
+
+
 def _ratio(measure: str, ours: Cell, theirs: Cell) -> float | None:
     if measure == "rate":
         return ours.rate_or_bound / theirs.rate_or_bound
-    one, two = value_of(measure, ours), value_of(measure, theirs)
+    one, two = _value_of(measure, ours), _value_of(measure, theirs)
     if one is None or two is None:
         return None
     return 1.0 if one == two else one / two if two else inf

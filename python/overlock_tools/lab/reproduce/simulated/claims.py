@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
 """The papers' experiments in the simulator: whether it shows what they say.
 
-claims.toml has what they say and by which numbers it is so, why.toml the reasons for what is not
-so here. Their numbers come from the same runs.
+claims.toml has by which numbers it is so, why.toml the reasons for what is not so here. Their
+numbers come from the same runs.
 """
 
-import itertools
 import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf, isfinite
+from functools import cache
+from math import inf
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -18,8 +18,7 @@ from typing import Any
 from rich.text import Text
 
 from overlock_tools.bench.conditions.base import deferred
-from overlock_tools.core.system import files
-from overlock_tools.core.system.errors import FAILED, INTERRUPTED, Fail
+from overlock_tools.core.system.errors import Fail
 from overlock_tools.core.system.terminal import console
 from overlock_tools.lab.reproduce.checks import (
     EACH,
@@ -34,21 +33,14 @@ from overlock_tools.lab.reproduce.checks import (
 )
 from overlock_tools.lab.reproduce.simulated import why
 from overlock_tools.lab.reproduce.simulated.measures import ACQUIRING, Answer, value_of
-from overlock_tools.lab.reproduce.simulated.words import (
-    LOADS,
-    UNNAMED,
-    number,
-    point_words,
-    ranged,
-)
+from overlock_tools.lab.reproduce.simulated.words import CONTENDED, LOADS, UNNAMED, point_words
 from overlock_tools.sim import resolve, scenario
 from overlock_tools.sim.batch import Batch, Shown
 from overlock_tools.sim.cache import Cache
-from overlock_tools.sim.campaign import kept_in
 from overlock_tools.sim.resolve import Place, Run
 
 CLAIMS = Path(__file__).with_name("claims.toml")
-FORMAT = "overlock-simulated-papers"
+LIMIT_S = 600.0  # of a run
 Where = tuple[str, Point, int]  # a scenario, its point, a seed
 
 
@@ -58,30 +50,22 @@ HARDLY = 0.01  # of the CPU time: below that, a lock cannot make a difference th
 @dataclass(frozen=True)
 class Claim:
     id: str
-    paper: str
-    figure: str
-    claim: str
     checks: Sequence[Check]
     numbers: Mapping[str, Check]  # of its reason
 
 
 @dataclass(frozen=True)
 class Judged:
-    claim: Claim
     verdict: Verdict
     found: Sequence[Found]
-    numbers: Mapping[str, float]
+    why: str
 
 
-def claims(only: Sequence[str] = ()) -> list[Claim]:
-    """All, or those of papers or with ids that begin so."""
+@cache
+def claims() -> Mapping[str, Claim]:
     file = tomllib.loads(CLAIMS.read_text())
     raw = [one for entry in file["claim"] for one in _forms(entry, file["forms"])]
-    found = [_claim(entry) for entry in raw if not only or entry["id"].startswith(tuple(only))]
-    if not found:
-        known = ", ".join(dict.fromkeys(entry["paper"] for entry in raw))
-        raise Fail(f"--only {','.join(only)}: no claim begins so; expected a paper: {known}")
-    return found
+    return {entry["id"]: _claim(entry) for entry in raw}
 
 
 def _forms(raw: dict[str, Any], known: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -90,18 +74,13 @@ def _forms(raw: dict[str, Any], known: dict[str, Any]) -> Iterator[dict[str, Any
         yield raw
         return
     for form in known[raw["forms"]].values():
-        named = {
-            "id": raw["id"] + form["id"],
-            "figure": f"{raw['figure']}, {form['figure']}",
-            "claim": form.get("claim", "{claim}").format(claim=raw["claim"]),
-        }
-        yield {**raw, **form, **named}
+        yield {**raw, **form, "id": raw["id"] + form["id"]}
 
 
 def _claim(raw: dict[str, Any]) -> Claim:
     checks = [check(_in_its_form(raw, entry)) for entry in raw["check"]]
     numbers = {name: _asked(entry) for name, entry in why.numbers(raw["id"]).items()}
-    return Claim(raw["id"], raw["paper"], raw["figure"], raw["claim"], checks, numbers)
+    return Claim(raw["id"], checks, numbers)
 
 
 def _in_its_form(claim: dict[str, Any], check: dict[str, Any]) -> dict[str, Any]:
@@ -172,6 +151,24 @@ def _scenario(name: str) -> scenario.Scenario:
     return scenario.load(name, [(path, value, why.FILE.name) for path, value in changes.items()])
 
 
+def simulate(runs: Runs, folder: Path, cluster: str | None) -> None:
+    """All that the folder does not have yet; Ctrl-C keeps what is done."""
+    wanted = [
+        (name, run)
+        for name, places in runs.places.items()
+        for place in places
+        for run in resolve.runs(place)
+    ]
+
+    def add(number: int, answer: Answer) -> None:
+        runs.add(*wanted[number], answer)
+
+    batch = Batch([run.told for _, run in wanted], Cache(folder), add)
+    options = {"jobs": None, "cluster": cluster, "limit": LIMIT_S}
+    with deferred() as asked_to_end:
+        batch.simulate(options, Shown(console(), True, Text), asked_to_end)
+
+
 # Judging
 
 
@@ -179,7 +176,9 @@ def judge(claim: Claim, runs: Runs) -> Judged:
     found = [one for check in claim.checks for one in _found(check, runs)]
     numbers = {name: _number(check, runs) for name, check in claim.numbers.items()}
     known = {name: value for name, value in numbers.items() if value is not None}
-    return Judged(claim, together(found), found, known)
+    verdict = together(found)
+    reason = "" if verdict == Verdict.HOLDS else " ".join(why.sentences(claim.id, known))
+    return Judged(verdict, found, reason)
 
 
 def _number(check: Check, runs: Runs) -> float | None:
@@ -231,6 +230,8 @@ def _is_vacuous(check: Check, lock: str, where: Sequence[Where], runs: Runs) -> 
 
 def _named(name: str, check: Check) -> str:
     """Which scenario, where a check has several: by its load."""
+    if name in CONTENDED:
+        return CONTENDED[name]
     if len(check.scenarios) == 1 or name in UNNAMED:
         return ""
     return LOADS.get(name, name.rpartition("-")[2])
@@ -257,104 +258,5 @@ def _summed(
         return Found(what, at, check.paper)
     ends = min(known), max(known)
     verdicts = check.worst(*ends), check.best(*ends)
-    return Found(what, at, check.paper, median(known), *ends, *verdicts, vacuous)
-
-
-# Told
-
-
-def to_json(judged: Sequence[Judged], runs: Runs) -> str:
-    body = {
-        "format": FORMAT,
-        "version": 1,
-        "scenarios": {name: _about(places) for name, places in runs.places.items()},
-        "claims": [
-            {
-                "id": one.claim.id,
-                "paper": one.claim.paper,
-                "figure": one.claim.figure,
-                "claim": one.claim.claim,
-                "scenarios": list(
-                    dict.fromkeys(itertools.chain(*(c.scenarios for c in one.claim.checks)))
-                ),
-                "verdict": one.verdict,
-                "found": [_shown_found(found) for found in one.found],
-                "numbers": {name: _rounded(value) for name, value in one.numbers.items()},
-            }
-            for one in judged
-        ],
-    }
-    return json.dumps(body, indent=1, ensure_ascii=False) + "\n"
-
-
-def _about(places: Sequence[Place]) -> dict[str, Any]:
-    told = resolve.told(places[0], places[0].variants[0], 1)
-    return {
-        "title": places[0].scenario.title,
-        "machine": places[0].machine.title,
-        "host": told["host"]["scheduler"],
-        "ms": told["time_us"] / 1000,
-        "seeds": len(places[0].scenario.seeds),
-        "runs": sum(1 for place in places for _ in resolve.runs(place)),
-    }
-
-
-def _shown_found(found: Found) -> dict[str, Any]:
-    return {
-        "what": found.what,
-        "at": found.at,
-        "paper": found.paper,
-        "median": _rounded(found.median),
-        "least": _rounded(found.least),
-        "most": _rounded(found.most),
-        "verdict": found.verdict,
-    }
-
-
-def _rounded(value: float | None) -> float | str | None:
-    if value is None:
-        return None
-    return float(f"{value:.3g}") if isfinite(value) else "inf"  # JSON has no infinity
-
-
-def run(options: Mapping[str, Any]) -> int:
-    out = console()
-    asked = claims(options["only"])
-    runs = load(asked)
-    wanted = [
-        (name, run)
-        for name, places in runs.places.items()
-        for place in places
-        for run in resolve.runs(place)
-    ]
-
-    def add(number: int, answer: Answer) -> None:
-        runs.add(*wanted[number], answer)
-
-    batch = Batch([run.told for _, run in wanted], Cache(kept_in(options)), add)
-    shown = Shown(out, options["quiet"], lambda: Text("the papers' experiments", style="bold"))
-    with deferred() as asked_to_end:
-        batch.simulate(options, shown, asked_to_end)
-        if asked_to_end():
-            out.print(batch.interrupted(), soft_wrap=True)
-            return INTERRUPTED
-    return _tell([judge(claim, runs) for claim in asked], runs, options["output"])
-
-
-def _tell(judged: Sequence[Judged], runs: Runs, output: Path | None) -> int:
-    out = console()
-    if output:
-        files.write(output, to_json(judged, runs))
-    for one in judged:
-        out.print(f"{one.verdict:11}{one.claim.id}: {one.claim.claim}", soft_wrap=True)
-        for found in one.found:
-            out.print(f"           {found.verdict:11}{_line(found)}", soft_wrap=True)
-    for failure in runs.failures:
-        out.print(f"failed: {failure}", soft_wrap=True)
-    return FAILED if runs.failures else 0
-
-
-def _line(found: Found) -> str:
-    at = f", {found.at}" if found.at else ""
-    shown = ranged(found.median, found.least, found.most)
-    return f"{found.what}{at}: {shown}; the paper: {number(found.paper)}"
+    middle = median(known)
+    return Found(what, at, check.paper, middle, *ends, *verdicts, vacuous, len(known))

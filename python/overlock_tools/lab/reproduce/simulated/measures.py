@@ -21,31 +21,34 @@ def _guests(run: Run, answer: Answer) -> Iterator[Guest]:
         at += count
 
 
-def _events(guests: Sequence[Guest], name: str) -> float:
-    return float(sum(guest["events"].get(name, 0) for guest in guests))
-
-
-def _all(guests: Sequence[Guest], name: str) -> float:
-    return float(sum(context[name] for guest in guests for context in guest["contexts"]))
+def _all(guests: Sequence[Guest], names: str) -> float:
+    """The sum of counters: of events, which are in capitals, and of what each context counts."""
+    return float(
+        sum(
+            guest["events"].get(name, 0)
+            if name.isupper()
+            else sum(context[name] for context in guest["contexts"])
+            for guest in guests
+            for name in names.split()
+        )
+    )
 
 
 def _by(value: float, whole: float) -> float | None:
     return value / whole if whole else None
 
 
-def _rate(run: Run, answer: Answer, guests: Sequence[Guest]) -> float:
+def _share(ones: str, of: str) -> "Measure":
+    """Counters by counters."""
+    return lambda run, answer, guests: _by(_all(guests, ones), _all(guests, of))
+
+
+def _rate(answer: Answer, guests: Sequence[Guest]) -> float:
     return _all(guests, "turns") / float(answer["time_ns"]) * 1e9
 
 
 def _neighbour(run: Run, answer: Answer, guests: Sequence[Guest]) -> float:
-    others = [guest for guest in answer["guests"] if guest["name"] == "neighbour"]
-    return _all(others, "turns") / float(answer["time_ns"]) * 1e9
-
-
-def _psp(run: Run, answer: Answer, guests: Sequence[Guest]) -> float | None:
-    """As Teabe et al. say it: what began in one slice and ended in another, given up or lost."""
-    changed = _all(guests, "holder_changed_slice") + _all(guests, "waiter_changed_slice")
-    return _by(changed, _all(guests, "turns"))
+    return _rate(answer, [guest for guest in answer["guests"] if guest["name"] == "neighbour"])
 
 
 def _per_context(answer: Answer, guest: Guest) -> list[float]:
@@ -94,90 +97,57 @@ def _overtaken(within: Callable[[Guest, int, int], bool]) -> "Measure":
 
 
 ACQUIRING = "acquiring"
-ABORTS = ("TX_CONFLICT", "TX_CAPACITY", "TX_EXPLICIT", "TX_OTHER")
 Measure = Callable[[Run, Answer, Sequence[Guest]], float | None]
-MEASURES: dict[str, tuple[str, Measure]] = {
-    "rate": ("turns per second", _rate),
-    "neighbour": ("turns per second of the neighbour VM", _neighbour),
-    "run_time": (
-        "ms for a million turns of each thread, as if they came to it evenly",
-        lambda run, answer, g: answer["time_ns"] * len(g[0]["contexts"]) / max(_all(g, "turns"), 1),
+MEASURES: dict[str, Measure] = {
+    # turns per second, and those of the neighbour VM
+    "rate": lambda run, answer, guests: _rate(answer, guests),
+    "neighbour": _neighbour,
+    # ms for a million turns of each thread, as if they came to it evenly, and their deviation
+    "run_time": lambda run, answer, g: (
+        answer["time_ns"] * len(g[0]["contexts"]) / max(_all(g, "turns"), 1)
     ),
-    "run_time_sd": (
-        "their standard deviation",
-        lambda run, answer, guests: pstdev([t for g in guests for t in _per_context(answer, g)]),
+    "run_time_sd": lambda run, answer, guests: pstdev(
+        [t for g in guests for t in _per_context(answer, g)]
     ),
-    "spread": ("standard deviation of the threads' run times by their mean", _spread),
-    "stalls": (
-        "stalls by acquisitions",
-        lambda run, answer, g: _by(_events(g, "STALL"), _events(g, "ACQUIRE")),
+    # standard deviation of the threads' run times by their mean
+    "spread": _spread,
+    # stalls by acquisitions; shares of them with the lock free, or behind a holder that runs
+    "stalls": _share("STALL", "ACQUIRE"),
+    "stalls_free": _share("STALL_FREE", "STALL"),
+    "stalls_running": _share("stalls_held_running", "STALL"),
+    # stalls behind a holder without a CPU, by acquisitions
+    "stalls_off_cpu": _share("stalls_held_off_cpu", "ACQUIRE"),
+    # LHP and LWP as Teabe et al. say it, for the same work: what began in one slice and ended in
+    # another, given up or lost
+    "psp": _share("holder_changed_slice waiter_changed_slice", "turns"),
+    # LHP per second and VM
+    "lhp": lambda run, answer, g: _all(g, "LHP") / answer["time_ns"] * 1e9 / len(g),
+    # shares of the CPU time: spent waiting for locks; between asking for a lock and having it
+    "spinning": _share("spun_ns", "ran_ns"),
+    ACQUIRING: lambda run, answer, g: _by(
+        sum(guest["waits"]["total_ns"] for guest in g), _all(g, "ran_ns")
     ),
-    "stalls_free": (
-        "share of the stalls with the lock free",
-        lambda run, answer, g: _by(_events(g, "STALL_FREE"), _events(g, "STALL")),
-    ),
-    "stalls_running": (
-        "share of the stalls behind a holder that runs",
-        lambda run, answer, g: _by(_all(g, "stalls_held_running"), _events(g, "STALL")),
-    ),
-    "stalls_off_cpu": (
-        "stalls behind a holder without a CPU, by acquisitions",
-        lambda run, answer, g: _by(_all(g, "stalls_held_off_cpu"), _events(g, "ACQUIRE")),
-    ),
-    "psp": ("LHP and LWP by turns: for the same work", _psp),
-    "lhp": (
-        "LHP per second and VM",
-        lambda run, answer, g: _events(g, "LHP") / answer["time_ns"] * 1e9 / len(g),
-    ),
-    "spinning": (
-        "share of the CPU time that was spent waiting for locks",
-        lambda run, answer, g: _by(_all(g, "spun_ns"), _all(g, "ran_ns")),
-    ),
-    ACQUIRING: (
-        "time between asking for a lock and having it, by the CPU time",
-        lambda run, answer, g: _by(
-            sum(guest["waits"]["total_ns"] for guest in g), _all(g, "ran_ns")
-        ),
-    ),
-    "idle": (
-        "share of the CPUs' time that was idle",
-        lambda run, answer, g: answer["idle_ns"] / answer["time_ns"] / run.place.machine.cpus,
-    ),
-    "hypercalls": (
-        "hypercalls by acquisitions",
-        lambda run, answer, g: _by(_all(g, "parks") + _all(g, "kicks"), _events(g, "ACQUIRE")),
-    ),
-    "tx_committed": (
-        "share of the transactions that commit",
-        lambda run, answer, g: _by(_events(g, "TX_COMMIT"), _events(g, "TX_START")),
-    ),
-    "tx_conflicts": (
-        "share of the aborts by conflicts",
-        lambda run, answer, g: _by(_events(g, "TX_CONFLICT"), sum(_events(g, e) for e in ABORTS)),
-    ),
-    "invalidations": (
-        "copies invalidated by acquisitions",
-        lambda run, answer, g: _by(answer["invalidations"], _events(g, "ACQUIRE")),
-    ),
-    "longest_queue": ("most that ever waited or held, by all", _longest_queue),
-    "steals_first": ("share of the steals that happen before queueing", _steals(0, None)),
-    "steals_second": ("steals from the second place by those from the first", _steals(2, 1)),
-    "steals_third": ("steals from the third place by those from the second", _steals(3, 2)),
-    "overtaken_half": (
-        "share that has acquired after R/2 others",
-        _overtaken(lambda guest, n, rivals: 2 * n <= rivals),
-    ),
-    "overtaken_within_rivals": (
-        "share that has acquired after R others",
-        _overtaken(lambda guest, n, rivals: n <= rivals),
-    ),
-    "overtaken_within_contexts": (
-        "share that has acquired after as many others as there are vCPUs",
-        _overtaken(lambda guest, n, rivals: n <= len(guest["contexts"])),
-    ),
+    # share of the CPUs' time that was idle
+    "idle": lambda run, answer, g: answer["idle_ns"] / answer["time_ns"] / run.place.machine.cpus,
+    # by acquisitions
+    "hypercalls": _share("parks kicks", "ACQUIRE"),
+    "invalidations": lambda run, answer, g: _by(answer["invalidations"], _all(g, "ACQUIRE")),
+    # shares of the transactions that commit, and of the aborts by conflicts
+    "tx_committed": _share("TX_COMMIT", "TX_START"),
+    "tx_conflicts": _share("TX_CONFLICT", "TX_CONFLICT TX_CAPACITY TX_EXPLICIT TX_OTHER"),
+    # most that ever waited or held, by all
+    "longest_queue": _longest_queue,
+    # share of the steals before queueing; those from the second place by the first, and so on
+    "steals_first": _steals(0, None),
+    "steals_second": _steals(2, 1),
+    "steals_third": _steals(3, 2),
+    # shares that have acquired after so many others: of R rivals, or of the vCPUs
+    "overtaken_half": _overtaken(lambda guest, n, rivals: 2 * n <= rivals),
+    "overtaken_within_rivals": _overtaken(lambda guest, n, rivals: n <= rivals),
+    "overtaken_within_contexts": _overtaken(lambda guest, n, rivals: n <= len(guest["contexts"])),
 }
 
 
 def value_of(name: str, run: Run, answer: Answer) -> float | None:
     """None: the run has nothing to measure it by."""
-    return MEASURES[name][1](run, answer, list(_guests(run, answer)))
+    return MEASURES[name](run, answer, list(_guests(run, answer)))

@@ -12,6 +12,7 @@ LOADS = {
     "ouyang2013-fig5c": "ebizzy",
     "ouyang2013-fig6": "DVD Store",
 }
+CONTENDED = {"ouyang2013-fig6-contended": "a load that contends"}
 UNNAMED = ("ouyang2013-hosts", "ouyang2013-features")
 COUNTED = {
     "guest.vm.count": "VM",
@@ -41,15 +42,7 @@ def _shown(value: Any) -> str:
     return str(value).removeprefix("paper-")
 
 
-def number(value: float | str | None) -> str:
-    if isinstance(value, str) or value is None:
-        return "∞" if value == "inf" else value or "nothing"
+def number(value: float) -> str:
     if not isfinite(value):
         return "∞"
     return factor(value) if value < 999.5 else plain(value).strip()
-
-
-def ranged(middle: float | str | None, *ends: float | str | None) -> str:
-    """A median with its seeds' range, if they differ in what is shown."""
-    least, most = (number(end) for end in ends)
-    return number(middle) + (f" ({least} – {most})" if least != most else "")
