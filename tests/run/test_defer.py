@@ -22,7 +22,6 @@ __attribute__((destructor)) static void say(void)
 }
 static const struct ol_lock_ops *inner;
 """
-DEFERS = {"OVERLOCK_DEFER": "1"}
 LOCKS = ("tas_yield", "mcs")  # in the mutex, and outside
 
 
@@ -33,7 +32,7 @@ def watched(folder: Path, *also: tuple[str, str, str]) -> Path:
 
 def requests(program: Compile, library: Path, lock: str) -> tuple[int, int, int]:
     """How often the program had a mutex, a request was made, and one was taken back."""
-    done = run([program("acquires.c")], environment(lock, library, **DEFERS))
+    done = run([program("acquires.c")], environment(lock, library, OVERLOCK_DEFER="1"))
     begun, ended = done.stderr.split()
     return int(done.stdout), int(begun), int(ended)
 
@@ -67,8 +66,8 @@ def test_a_request_that_is_left_out_is_noticed(
 
 
 def test_where_nothing_can_be_asked_one_line_says_so(program: Compile) -> None:
-    more = DEFERS | {"OVERLOCK_KNOWLEDGE": "none"}
-    done = run([program("acquires.c")], environment("tas_yield", **more))
+    env = environment("tas_yield", OVERLOCK_DEFER="1", OVERLOCK_KNOWLEDGE="none")
+    done = run([program("acquires.c")], env)
     assert done.stdout == "6\n"
     assert done.stderr.startswith("overlock: OVERLOCK_DEFER=1 ignored: nothing here puts")
     assert done.stderr.count("\n") == 1

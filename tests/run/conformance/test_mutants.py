@@ -29,7 +29,17 @@ RUNS = 20
 UNCHANGED = BUILD / "native/liboverlock-run.so"
 REPORTS = ("demand", "report", "report_say", "report_text", "stacks")  # of the counted library
 SOURCES = (
-    *("api.c", "barrier.c", "clock.c", "cond.c", "defer.c", "environment.c", "filter.c", "gate.c", "mutex.c"),
+    *(
+        "api.c",
+        "barrier.c",
+        "clock.c",
+        "cond.c",
+        "defer.c",
+        "environment.c",
+        "filter.c",
+        "gate.c",
+        "mutex.c",
+    ),
     *("note.c", "outside.c", "rwlock.c", "sleep.c", "spin.c", "start.c", "terminal.c"),
     *("diag/choice.c", "diag/symbols.c"),
     *(f"adapters/{adapter.name}" for adapter in INTERPOSER.glob("adapters/*.c")),
