@@ -116,7 +116,7 @@ static OL_COLD void ol_wait_remember_long(ol_ticks_t since)
 	if (crowd->leases > OL_WAIT_MOST)
 		crowd->leases = OL_WAIT_MOST;
 	crowd->long_until = ol_after(crowd->leases, ol_tune(lease));
-	crowd->forgets_at = ol_later(crowd->long_until, crowd->leases, ol_tune(lease));
+	crowd->forgets_at = ol_later(crowd->long_until, 16 * crowd->leases, ol_tune(lease));
 }
 
 /* A yield shorter than two context switches (`pace`) let nobody else run. */
@@ -131,10 +131,11 @@ static inline void ol_wait_yield(struct ol_waiting *me, const uint32_t *word)
 		me->sleeps = since;
 	} else if (ol_passed(ol_later(since, 1, ol_tune(pace)))) {
 		ol_wait_remember_brief();
-	} else if (ol_load_relaxed(ol_wait_sleepers(word))) { /* a guess: it orders nothing */
-		me->sleeps = since;
 	} else if (!ol_wait_recalls_others()) {
-		me->yields = ol_after(1, ol_tune(prompt));
+		if (ol_load_relaxed(ol_wait_sleepers(word)))
+			me->sleeps = since;
+		else
+			me->yields = ol_after(1, ol_tune(prompt));
 	}
 }
 
