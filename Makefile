@@ -72,10 +72,10 @@ bundle: checker ## make one archive that measures a machine without network or P
 	@$(PYTHON) tools/bundle.py $(addprefix --with ,$(WITH)) $(ARGS)
 
 .PHONY: guest guest-test guest-nested-test
-guest: ## install missing packages, then build a kernel with all the locks, for `overlock guest`; six minutes
+guest: ## install missing packages, then build Linux 6.1 or KERNEL=7.3 with all the locks, for `overlock guest`; six minutes
 	@tools/setup guest
 	@$(MAKE) --no-print-directory native
-	@$(OVERLOCK) guest build $(ARGS)
+	@$(OVERLOCK) guest build $(if $(KERNEL),--kernel $(KERNEL)) $(ARGS)
 
 guest-test: guest ## boot that kernel and an instrumented one: locktorture, loads, detection of a broken lock
 	@$(OVERLOCK) guest build --variant counted
@@ -233,9 +233,10 @@ proof: checker ## check every lock at larger sizes, PROOF_SECONDS each, for the 
 foreign: checker ## check other people's locks for docs/results/foreign.md; fetches Debian's sources, others by ARGS="--source NAME=FOLDER"; an hour
 	$(PYTHON) tools/foreign_locks.py $(ARGS)
 
-# KERNEL_SOURCE=FOLDER for another kernel than Debian's linux-source-6.1.
+# KERNEL_SOURCE=FOLDER for a kernel that is not Debian's.
 .PHONY: kernel-series
-kernel-series: ## build a Linux kernel with the locks in four configurations, and boot it with each lock; an hour
+kernel-series: export KERNEL := $(KERNEL)
+kernel-series: ## build Linux 6.1 or KERNEL=7.3 with the locks in four configurations, and boot it with each lock; an hour
 	@tools/setup test
 	@tools/setup guest
 	@$(MAKE) --no-print-directory native WITH_TESTS=ON

@@ -493,8 +493,7 @@ static void take_turns(void)
 		wake_up_process(trial.workers[i]->task);
 	while (atomic_read(&trial.ready) < trial.n)
 		msleep(1);
-	hrtimer_init(&trial.timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
-	trial.timer.function = turn_the_page;
+	set_up(&trial.timer, turn_the_page, HRTIMER_MODE_REL_HARD);
 	WRITE_ONCE(trial.phase, LEAD_IN);
 	hrtimer_start(&trial.timer, ms_to_ktime(lead), HRTIMER_MODE_REL_HARD);
 	while (READ_ONCE(trial.phase) != OVER)

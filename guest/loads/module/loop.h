@@ -12,6 +12,7 @@
 #include <linux/hrtimer.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
+#include <linux/version.h>
 
 /* Times by their logarithm, eight steps for each doubling: within 6 % of what they are. */
 #define STEP_BITS	3
@@ -45,6 +46,18 @@ static inline u64 cycles_at(unsigned int place)
 static inline void record(struct times *t, u64 cycles)
 {
 	t->count[place_of(cycles)]++;
+}
+
+/* On the monotonic clock; newer kernels have it as one call. */
+static inline void set_up(struct hrtimer *timer, enum hrtimer_restart (*then)(struct hrtimer *),
+			  enum hrtimer_mode mode)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
+	hrtimer_init(timer, CLOCK_MONOTONIC, mode);
+	timer->function = then;
+#else
+	hrtimer_setup(timer, then, CLOCK_MONOTONIC, mode);
+#endif
 }
 
 /* The last sections, so that who has waited can tell whether the lock was held a while ago. */

@@ -96,8 +96,7 @@ void slices_watch(struct worker *worker)
 {
 	if (!preemptions || strcmp(slices_source(), "gaps"))
 		return;
-	hrtimer_init(&worker->ticker, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
-	worker->ticker.function = tick;
+	set_up(&worker->ticker, tick, HRTIMER_MODE_REL_PINNED_HARD);
 	hrtimer_start(&worker->ticker, ns_to_ktime(LOOK_NS), HRTIMER_MODE_REL_PINNED_HARD);
 }
 

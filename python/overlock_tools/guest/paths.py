@@ -14,12 +14,13 @@ from overlock_tools.core.system.errors import MISSING, Fail
 
 VERSION = "6.1"  # of the kernel that is built unless told otherwise
 PAUSES = ("as-is", "nop")
+WITHOUT = ("CONFIG_OVERLOCK_SPINLOCKS=n", "CONFIG_OVERLOCK_TEST_LOCKS=n")
 # One list: kernels beside the usual one, by what their configuration has otherwise.
 VARIANTS: Mapping[str, Sequence[str]] = {
     "counted": ("CONFIG_OVERLOCK_COUNT=y",),
     "nopv": ("CONFIG_PARAVIRT_SPINLOCKS=n",),
-    "off": ("CONFIG_OVERLOCK_SPINLOCKS=n",),
-    "off-nopv": ("CONFIG_OVERLOCK_SPINLOCKS=n", "CONFIG_PARAVIRT_SPINLOCKS=n"),
+    "off": WITHOUT,
+    "off-nopv": (*WITHOUT, "CONFIG_PARAVIRT_SPINLOCKS=n"),
 }
 
 

@@ -7,13 +7,15 @@ import tempfile
 from pathlib import Path
 
 from overlock_tools.core.system.errors import FAILED, Fail, last_line
-from overlock_tools.guest import packages, paths
+from overlock_tools.guest import packages, paths, suites
 from overlock_tools.guest.packages import Tell
 from overlock_tools.guest.paths import Home
 
+FAMILY = "linux-source-"
+
 
 def package(version: str) -> str:
-    return f"linux-source-{version}"
+    return f"{FAMILY}{version}"
 
 
 def tarball(home: Home, tell: Tell) -> Path:
@@ -22,17 +24,22 @@ def tarball(home: Home, tell: Tell) -> Path:
     for folder in (Path("/usr/src"), home.folder / "package/usr/src"):
         if (folder / name).exists():
             return folder / name
-    fetched(package(home.version), home.folder, tell)
+    tell(f"fetching Debian's {package(home.version)}")
+    _fetch(package(home.version), home.folder / "package", tell)
     found = home.folder / "package/usr/src" / name
     if not found.exists():
         raise Fail(f"{package(home.version)} has no {name}; install another version", FAILED)
     return found
 
 
-def fetched(wanted: str, into: Path, tell: Tell) -> None:
-    """A package of Debian's, its files below into/package, and nothing installed."""
-    tell(f"fetching Debian's {wanted}")
-    packages.fetch(wanted, into / "package")
+def _fetch(wanted: str, into: Path, tell: Tell) -> None:
+    """From this system's release, else from a newer one; nothing is installed."""
+    try:
+        packages.fetch(wanted, into)
+    except Fail:
+        if not shutil.which("apt-get"):
+            raise
+        suites.fetch(wanted, FAMILY, into, tell)
 
 
 def _unpacked(home: Home, tell: Tell) -> None:

@@ -73,6 +73,27 @@ def test_options_that_did_not_take_effect_are_named(tmp_path: Path) -> None:
     assert found == ["CONFIG_B=m", "CONFIG_D=y"]
 
 
+def test_an_option_counts_that_a_newer_kernel_has_by_another_name(tmp_path: Path) -> None:
+    fragment, config = "CONFIG_PROC_SYSCTL=y\nCONFIG_SYSCTL=y\n", tmp_path / "config"
+    config.write_text("CONFIG_SYSCTL=y\n")
+    assert not list(build._not_in_force(fragment, config))
+    config.write_text("# CONFIG_SYSCTL is not set\n")
+    assert len(list(build._not_in_force(fragment, config))) == 2
+
+
+def test_packages_have_no_broken_locks() -> None:
+    """The last line for an option counts."""
+    wanted = (deb.config(deb.SMALL) + deb.OURS).splitlines()
+    lines = [line for line in wanted if line.startswith("CONFIG_OVERLOCK_TEST_LOCKS=")]
+    assert lines == ["CONFIG_OVERLOCK_TEST_LOCKS=y", "CONFIG_OVERLOCK_TEST_LOCKS=n"]
+
+
+@pytest.mark.parametrize("variant", ["off", "off-nopv"])
+def test_a_kernel_without_our_locks_is_asked_for_none(tmp_path: Path, variant: str) -> None:
+    asked = paths.home(tmp_path, variant=variant).fragment.decode().splitlines()
+    assert [line for line in asked if "OVERLOCK" in line and not line.endswith("=n")] == []
+
+
 def test_a_source_that_cannot_be_had_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

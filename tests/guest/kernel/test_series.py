@@ -12,8 +12,12 @@ from overlock_tools.core.model import defs
 from tests.conftest import TOP
 
 SERIES = TOP / "guest/series"
-PATCH = TOP / "guest/patch/spinlocks.patch"
+PATCHES = TOP / "guest/patch"
+PATCH, MAINTAINERS = PATCHES / "spinlocks.patch", PATCHES / "maintainers.patch"
+RESULTS = TOP / "docs/results/guest.md"
 MOST_COLUMNS = 100
+MOST_OF_MAIL = 75
+MOST_LINES = 800  # of a patch: more, nobody reads
 
 Run = subprocess.CompletedProcess[str]
 
@@ -40,13 +44,13 @@ def four_byte_locks() -> list[str]:
     return [lock.id for lock in defs.load().locks.values() if "fits4" in lock.traits]
 
 
-def changed_files() -> list[str]:
-    return re.findall(r"^--- a/(\S+)$", PATCH.read_text(), re.MULTILINE)
+def changed_files(*patches: Path) -> list[str]:
+    return [f for p in patches for f in re.findall(r"^--- a/(\S+)$", p.read_text(), re.MULTILINE)]
 
 
-def before(name: str) -> str:
+def before(name: str, patch: str) -> str:
     """The file as far as the patch shows it, each hunk at its place, before the change."""
-    section = PATCH.read_text().split(f"--- a/{name}\n")[1].split("diff --git")[0]
+    section = patch.split(f"--- a/{name}\n")[1].split("diff --git", maxsplit=1)[0]
     lines: list[str] = []
     for number, text in re.findall(r"^@@ -(\d+)\S* \S+ @@.*\n((?:[ +-].*\n)*)", section, re.M):
         lines += ["# not shown"] * (int(number) - 1 - len(lines))
@@ -56,12 +60,13 @@ def before(name: str) -> str:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """What the patch knows of a kernel, as a git repository."""
+    """What the patches know of a kernel, as a git repository."""
     folder = tmp_path / "linux"
-    for name in changed_files():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(before(name))
+    for patch in (PATCH, MAINTAINERS):
+        for name in changed_files(patch):
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(before(name, patch.read_text()))
     for command in ("init -q", "add .", "-c user.name=A -c user.email=a@b.example commit -qm ."):
         fine("git", "-C", folder, *command.split())
     return folder
@@ -89,24 +94,99 @@ def test_modules_of_the_stock_kernel_have_another_vermagic(tree: Path) -> None:
     assert (stock, ours.strip()) == (['""'], '"overlock "')
 
 
-def test_mail_and_tree_are_the_same_kernel(tree: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def mails(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The patches; beside them the cover letter."""
+    return [Path(m) for m in fine(SERIES, tmp_path_factory.mktemp("mails")).split()]
+
+
+def test_mail_and_tree_are_the_same_kernel(tree: Path, mails: list[Path], tmp_path: Path) -> None:
+    """But for the entry in MAINTAINERS, which names who sends the mail."""
     other = tmp_path / "other"
     fine("cp", "-r", tree, other)
-    mails = fine(SERIES, tmp_path / "mails").split()
-    assert [Path(m).name[:5] for m in mails] == ["0001-", "0002-", "0003-"]
     identity = ("-c", "user.name=A", "-c", "user.email=a@b.example")
     fine("git", "-C", tree, *identity, "am", "-q", *mails)
     fine(SERIES, "--into", other)
-    assert texts(tree) == texts(other)
-    assert len(fine("git", "-C", tree, "log", "--format=%s").splitlines()) == 4
+    sent, made = texts(tree), texts(other)
+    assert "+M:\tA <a@b.example>\n" in mails[-1].read_text()
+    assert "M:\tA <a@b.example>\n" in sent.pop("MAINTAINERS")
+    assert "OVERLOCK" not in made.pop("MAINTAINERS")
+    assert sent == made
+    assert len(fine("git", "-C", tree, "log", "--format=%s").splitlines()) == len(mails) + 1
 
 
-def test_only_the_last_patch_touches_what_is_there(tree: Path, tmp_path: Path) -> None:
-    mails = fine(SERIES, tmp_path / "mails").split()
-    for mail in mails[:-1]:
-        assert set(re.findall(r"^--- (\S+)$", Path(mail).read_text(), re.M)) == {"/dev/null"}
-    touched = re.findall(r"^--- a/(\S+)$", Path(mails[-1]).read_text(), re.M)
-    assert touched == changed_files()
+def test_patches_are_numbered_and_short(mails: list[Path]) -> None:
+    assert [m.name[:5] for m in mails] == [f"{n:04d}-" for n in range(1, len(mails) + 1)]
+    heads = [re.findall(r"^Subject: \[PATCH (\d+/\d+)\] ", m.read_text(), re.M) for m in mails]
+    assert heads == [[f"{n:02d}/{len(mails)}"] for n in range(1, len(mails) + 1)]
+    lengths = {m.name: len(m.read_text().splitlines()) for m in mails}
+    assert {name: n for name, n in lengths.items() if n > MOST_LINES} == {}
+
+
+def test_a_file_is_in_one_patch(mails: list[Path]) -> None:
+    names = [n for m in mails for n in re.findall(r"^\+\+\+ b/(\S+)$", m.read_text(), re.M)]
+    assert len(names) == len(set(names))
+
+
+def test_only_the_last_patches_touch_what_is_there(mails: list[Path]) -> None:
+    *new, hooks, maintainers = (mail.read_text() for mail in mails)
+    for mail in new:
+        assert set(re.findall(r"^--- (\S+)$", mail, re.M)) == {"/dev/null"}
+    for mail, patch in ((hooks, PATCH), (maintainers, MAINTAINERS)):
+        assert re.findall(r"^--- a/(\S+)$", mail, re.M) == changed_files(patch)
+
+
+def test_the_cover_letter_lists_the_patches(mails: list[Path]) -> None:
+    cover = (mails[0].parent / "0000-cover-letter.txt").read_text()
+    head = f"Subject: [PATCH 00/{len(mails)}] Let the boot choose the spinlock\n"
+    assert head in cover
+    for number, mail in enumerate(mails, 1):
+        subject = re.findall(r"^Subject: \[.*?\] (.*)$", mail.read_text(), re.M)[0]
+        assert re.search(rf"^ +{number}  {re.escape(subject)}$", cover, re.M)
+    assert f"among {len(four_byte_locks())} locks of four bytes" in cover
+    wide = [line for line in cover.splitlines() if len(line.expandtabs(8)) > MOST_OF_MAIL]
+    assert wide == []
+
+
+def measured(section: str, lock: str) -> list[str]:
+    """The cells of a lock's row in the first table behind a heading of the results' page."""
+    table = RESULTS.read_text().split(f"\n## {section}")[1]
+    row = str(re.findall(rf"^\| `{lock}` \| (.*) \|$", table, re.M)[0])
+    return row.replace("–", "-").split(" | ")
+
+
+def test_the_cover_letters_numbers_are_those_of_the_results() -> None:
+    cover = (PATCHES / "texts/cover").read_text()
+    loop, hackbench = (
+        re.findall(r"^\t(\w+) {2,}(.*\)) +(\S.*\))$", part, re.M)
+        for part in cover.split("\nhackbench there")
+    )
+    assert (len(loop), len(hackbench)) == (7, 4)
+    for section, rows in (("loop", loop), ("hackbench", hackbench)):
+        for lock, *told in rows:
+            assert told == measured(section, lock)[1:3], (section, lock)
+    stock = re.findall(r"^\t(.*\S) {2,}(\S.*\))$", cover.split("emulated")[1], re.M)
+    names = ("native@nopvspin", "native_pv", "native_tas", "byte")
+    page = RESULTS.read_text().split("generated: guest-hosted loop-nested-stock")[1]
+    for (_, told), name in zip(stock, names, strict=True):
+        row = re.findall(rf"^\| `{name}` \| [^|]* \| ([^|]*) \|", page, re.M)[0]
+        assert told == row.replace("–", "-")
+
+
+def test_locks_that_are_broken_come_by_an_option_of_their_own(tmp_path: Path) -> None:
+    """The choice's list, by the preprocessor."""
+    text = (TOP / "guest/linux/kernel/locking/overlock/choose.c").read_text()
+    lines = [line for line in text.splitlines() if not line.startswith("#include")]
+    end = lines.index("#endif", next(n for n, line in enumerate(lines) if "TEST_LOCKS" in line))
+    source = tmp_path / "choice.c"
+    source.write_text("\n".join([*lines[: end + 1], "EACH_CHOICE(is)", ""]))
+    command = ("cc", "-E", "-P", "-DOVERLOCK_EACH(LOCK)=each")
+    assert fine(*command, source).split() == ["each"]
+    with_them = fine(*command, "-DCONFIG_OVERLOCK_TEST_LOCKS", source)
+    assert re.findall(r"busted|impatient", with_them) == ["busted", "impatient"]
+    kernel = (TOP / "guest/linux/kernel/locking/overlock/Kconfig").read_text()
+    option = kernel.split("config OVERLOCK_TEST_LOCKS\n")[1]
+    assert "default" not in option
 
 
 def test_the_locks_come_unchanged(tree: Path) -> None:

@@ -174,8 +174,9 @@ def command() -> None:
 def build(**given: Any) -> int:
     """Build the kernel, its loads and its initramfs; rebuild only what has changed.
 
-    The source is Debian's linux-source package, installed or fetched. Repeat the command to
-    continue an interrupted build. The build uses ccache if it is installed.
+    The source is Debian's linux-source package, installed or fetched; from a newer suite if this
+    system's has none. Repeat the command to continue an interrupted build. The build uses ccache if
+    it is installed.
 
     With --deb, the command builds packages of a kernel with the locks, for your own machine. A
     kernel with all of Debian's drivers takes hours on two CPUs.
@@ -185,6 +186,7 @@ def build(**given: Any) -> int:
       overlock guest build
       overlock guest build --dir /srv/guests --jobs 8
       overlock guest build --variant counted
+      overlock guest build --kernel 7.3
       overlock guest build --accel nested
       overlock guest build --deb --config /boot/config-6.1.0-49-amd64
     """

@@ -19,10 +19,11 @@ from pathlib import Path
 from overlock_tools.bench import header_locks
 from overlock_tools.core.system import files, native
 from overlock_tools.core.system.errors import FAILED, MISSING, Fail, last_line
-from overlock_tools.guest import debsource, initramfs, paths, pause
-from overlock_tools.guest.debsource import ONLY, TARGETS, order
+from overlock_tools.guest import initramfs, paths, pause
+from overlock_tools.guest.debsource import order
 from overlock_tools.guest.initramfs import DATA, PROGRAM
 from overlock_tools.guest.packages import Tell, unpack
+from overlock_tools.guest.suites import Suites
 from overlock_tools.guest.vm import ICOUNT, Spec
 from overlock_tools.lab.sched import programs
 
@@ -143,22 +144,6 @@ def _wrap_qemu(of: Rig) -> None:
     of.qemu.chmod(of.qemu.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
 
 
-def _apt(folder: Path, *words: str) -> list[str]:
-    more = {
-        "Dir::Cache": folder / "cache",
-        "APT::Sandbox::User": "root",
-        "Acquire::Check-Valid-Until": "false",
-    }
-    return debsource.apt(folder, more, *words)
-
-
-def _said(command: Sequence[str], folder: Path) -> str:
-    said, why = debsource.said(command, folder)
-    if why:
-        raise Fail(f"{command[0]} failed: {why}", MISSING)
-    return said
-
-
 def _choose(listed: Sequence[str]) -> str:
     for pattern in KERNELS:
         if found := [name for name in listed if re.fullmatch(pattern, name)]:
@@ -172,20 +157,14 @@ def _fetch_kernel(of: Rig, tell: Tell) -> None:
     tell("fetching a kernel with sched_ext")
     with tempfile.TemporaryDirectory(dir=of.folder, prefix=".apt-") as name:
         folder = Path(name)
-        for part in ("lists/partial", "cache/archives/partial"):
-            (folder / part).mkdir(parents=True)
-        found = _said([*TARGETS, ONLY], folder).splitlines()
-        sites = [line.split()[0] for line in found if "debian" in line]
-        if not sites:
-            raise Fail("apt has no package source of Debian's to fetch a kernel from", MISSING)
-        ring = "/usr/share/keyrings/debian-archive-keyring.gpg"
-        source = f"deb [signed-by={ring}] {sites[0]} {RELEASE}-backports main\n"
-        (folder / "sources.list").write_text(source)
-        _said(_apt(folder, "apt-get", "update"), folder)
-        listed = _said(_apt(folder, "apt-cache", "pkgnames", "linux-image-"), folder).split()
-        package = _choose(listed)
-        _said(_apt(folder, "apt-get", "download", package), folder)
-        unpack(["dpkg-deb", "-x", str(next(folder.glob("*.deb"))), str(folder / "unpacked")])
+        suites, suite = Suites(folder), f"{RELEASE}-backports"
+        if why := suites.add(suite):
+            raise Fail(f"Debian's {suite} cannot be read: {why}", MISSING)
+        package = _choose(suites.named("linux-image-"))
+        file, why = suites.fetched(package)
+        if not file:
+            raise Fail(f"{package} cannot be fetched: {why}", MISSING)
+        unpack(["dpkg-deb", "-x", str(file), str(folder / "unpacked")])
         config = next((folder / "unpacked/boot").glob("config-*")).read_text()
         if "CONFIG_SCHED_CLASS_EXT=y" not in config:
             raise Fail(f"{package} has no sched_ext", MISSING)

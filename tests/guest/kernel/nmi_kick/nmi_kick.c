@@ -6,10 +6,10 @@
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
-#include <linux/hardirq.h>
 #include <linux/irqflags.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
+#include <linux/percpu.h>
 #include <linux/spinlock.h>
 #include <asm/apic.h>
 #include <asm/nmi.h>
@@ -19,6 +19,7 @@ enum { DESTINATION = 0x5a, PARKS_AFTER_MS = 50, TRIALS = 20 };
 static arch_spinlock_t lock = __ARCH_SPIN_LOCK_UNLOCKED;
 static DECLARE_COMPLETION(taken);
 static bool waits, armed;
+static DEFINE_PER_CPU(unsigned int, nmis);
 
 static int wait_for_lock(void *unused)
 {
@@ -34,6 +35,7 @@ static int wait_for_lock(void *unused)
 
 static int unlock_in_nmi(unsigned int type, struct pt_regs *regs)
 {
+	this_cpu_inc(nmis);
 	if (!READ_ONCE(armed))
 		return NMI_DONE;
 	WRITE_ONCE(armed, false);
@@ -56,11 +58,6 @@ static u32 interrupted_ipi(void)
 	return destination;
 }
 
-static unsigned int nmis(int cpu)
-{
-	return READ_ONCE(per_cpu(irq_stat, cpu).__nmi_count);
-}
-
 /* The waiter is on `cpu`, and parks there. */
 static int trial(int cpu, unsigned int *kicks)
 {
@@ -80,11 +77,11 @@ static int trial(int cpu, unsigned int *kicks)
 	while (!READ_ONCE(waits))
 		cpu_relax();
 	mdelay(PARKS_AFTER_MS);
-	before = nmis(cpu);
+	before = READ_ONCE(per_cpu(nmis, cpu));
 	destination = interrupted_ipi();
 	preempt_enable();
 	wait_for_completion(&taken);
-	*kicks += nmis(cpu) - before;
+	*kicks += READ_ONCE(per_cpu(nmis, cpu)) - before;
 	if (destination == DESTINATION)
 		return 0;
 	pr_err("nmi_kick: the interrupted IPI goes to %#x instead of %#x\n", destination,

@@ -57,7 +57,7 @@ struct kvm_steal_time {
 enum { MSR_KVM_STEAL_TIME = 0, KVM_MSR_ENABLED = 1, KVM_FEATURE_STEAL_TIME = 5 };
 enum { CPUHP_AP_ONLINE_DYN };
 extern u64 steal_time_msr;
-#define rdmsrl_safe(msr, p)		(*(p) = steal_time_msr, 0)
+#define rdmsr_safe(msr, low, high)	(*(low) = steal_time_msr, *(high) = steal_time_msr >> 32, 0)
 #define kvm_para_available()		true
 #define kvm_para_has_feature(f)		true
 #define cpuhp_setup_state(state, name, up, down) ((void)(down), (up)(0))

@@ -14,13 +14,17 @@
 #include <linux/string.h>
 #include <linux/sysfs.h>
 #include <asm/paravirt.h>
-#include "busted.h"
 #include "counting.h"
-#include "impatient.h"
 #include "menu.h"
 #include "overlock.h"
 
+#ifdef CONFIG_OVERLOCK_TEST_LOCKS
+#include "busted.h"
+#include "impatient.h"
 #define EACH_CHOICE(LOCK)	OVERLOCK_EACH(LOCK) LOCK(busted) LOCK(impatient)
+#else
+#define EACH_CHOICE(LOCK)	OVERLOCK_EACH(LOCK)
+#endif
 
 /* Out of line, in .spinlock.text: a profile shows who called. */
 #define LOCK(id)									\
@@ -109,13 +113,28 @@ static void __init choose(const struct choice *choice)
 /* Asked for, but not there; said when there is a console to say it on. */
 static char unknown[32] __initdata;
 static bool again __initdata;
-static const char *former __initdata; /* a name that the chosen lock had */
+static int renamed __initdata = -1; /* of aliases: the name by which it was asked for */
+
+struct alias {
+	const char *former, *present;
+};
+
+static const struct alias aliases[] __initconst = {
+#define OL_ALIAS(old, id)	{ #old, #id },
+#include <overlock/aliases.def>
+#undef OL_ALIAS
+};
 
 static const char *__init now_called(const char *name)
 {
-#define OL_ALIAS(old, id)	if (!strcmp(name, #old)) { former = #old; return #id; }
-#include <overlock/aliases.def>
-#undef OL_ALIAS
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(aliases); i++) {
+		if (strcmp(name, aliases[i].former))
+			continue;
+		renamed = i;
+		return aliases[i].present;
+	}
 	return name;
 }
 
@@ -232,9 +251,9 @@ static int __init say(void)
 		       unknown);
 	if (again)
 		pr_warn("overlock: spinlock= was given twice; the first counts\n");
-	if (former)
-		pr_warn("overlock: the lock %s is called %s now; use the new name\n", former,
-			now_called(former));
+	if (renamed >= 0)
+		pr_warn("overlock: the lock %s is called %s now; use the new name\n",
+			aliases[renamed].former, aliases[renamed].present);
 	pr_info("overlock: spinlocks: %s (%s)\n", in_force(), parking());
 	if (!folder)
 		return -ENOMEM;

@@ -19,6 +19,7 @@
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
+#include <linux/sched/cputime.h>
 #include <linux/seq_file.h>
 #include <linux/smp.h>
 #include <linux/string.h>

@@ -40,6 +40,12 @@
 #include "counting.h"
 #include "overlock.h"
 
+#if __has_include(<asm/cpuid/api.h>)
+#include <asm/cpuid/api.h>
+#else
+#define cpuid_base_hypervisor hypervisor_cpuid_base /* its older name */
+#endif
+
 /*
  * `claim` counts this record's sleeps in its upper bits. Its lowest byte says whether this one goes
  * on, and is what pv_wait() looks at; changing it from ASLEEP claims this sleep and no
@@ -252,7 +258,7 @@ static int __kprobes woken_unknowingly(unsigned int type, struct pt_regs *regs)
 #ifdef CONFIG_PARAVIRT_SPINLOCKS
 static bool pv_is_there(void)
 {
-	return (void *)pv_ops.lock.wait != (void *)paravirt_nop;
+	return !pv_is_native_spin_unlock(); /* replaced together with the wait */
 }
 
 static void pv_sleep(u64 *claim)
@@ -413,8 +419,8 @@ EXPORT_SYMBOL_GPL(ol_kick);
 static bool __init hypervisor_ends_halt(void)
 {
 	return !boot_cpu_has(X86_FEATURE_HYPERVISOR) ||
-	       hypervisor_cpuid_base("KVMKVMKVM\0\0\0", 0) ||
-	       hypervisor_cpuid_base("TCGTCGTCGTCG", 0);
+	       cpuid_base_hypervisor("KVMKVMKVM\0\0\0", 0) ||
+	       cpuid_base_hypervisor("TCGTCGTCGTCG", 0);
 }
 
 /* What its first leaf says, for people. */

@@ -48,10 +48,9 @@ static bool read_record(const struct record *there, struct record *copy)
 	for (tries = 0; tries < 4; tries++) {
 		/* The second look at the version is the last. */
 		copy->version = smp_load_acquire(&there->version);
-		/* As said. */
-		copy->slice = smp_load_acquire(&there->slice);
-		copy->end = smp_load_acquire(&there->end);
-		copy->sure = smp_load_acquire(&there->sure);
+		copy->slice = smp_load_acquire(&there->slice); /* likewise */
+		copy->end = smp_load_acquire(&there->end);     /* likewise */
+		copy->sure = smp_load_acquire(&there->sure);   /* likewise */
 		if (copy->version == READ_ONCE(there->version))
 			return copy->end;
 	}
@@ -91,10 +90,10 @@ static const struct overlock_slice_source kvm = {
 
 static int found(unsigned int cpu)
 {
-	u64 msr;
+	u32 low, high;
 
-	if (!rdmsrl_safe(MSR_KVM_STEAL_TIME, &msr) && msr & KVM_MSR_ENABLED)
-		this_cpu_write(records, __va(msr & -(u64)ALIGNMENT));
+	if (!rdmsr_safe(MSR_KVM_STEAL_TIME, &low, &high) && low & KVM_MSR_ENABLED)
+		this_cpu_write(records, __va(((u64)high << 32 | low) & -(u64)ALIGNMENT));
 	return 0;
 }
 

@@ -30,6 +30,8 @@ EXPORT_SYMBOL_GPL(ol_world);
  * A context is unique while each level is entered once. Deeper (an interrupt handler that enabled
  * interrupts, an NMI inside an NMI) has no id and loops on trylock.
  */
+static_assert(NMI_MASK > NMI_OFFSET, "an NMI inside an NMI can be told");
+
 static bool nested_twice(void)
 {
 	return (preempt_count() & NMI_MASK) > NMI_OFFSET ||
