@@ -36,6 +36,7 @@ static const struct meeting {
 } meetings[] = {
 #define IF_any(...)	__VA_ARGS__
 #define IF_user(...)
+#define IF_openmp(...)
 #define ENTRY(id)	{ #id, sizeof(id##_meeting), id##_meet },
 #define BARRIER(id, where, ...)	IF_##where(ENTRY(id))
 #include <barriers.def>

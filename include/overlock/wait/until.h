@@ -29,7 +29,7 @@
 #include <overlock/port.h>
 
 /* In leases, by default 250 us. */
-#define OL_WAIT_ALONE	4u /* twenty times what it costs to wake a sleeper whose CPU is idle */
+#define OL_WAIT_ALONE	2u /* ten times what it costs to wake a sleeper whose CPU is idle */
 #define OL_WAIT_LONG	4u
 #define OL_WAIT_RECALLS	64u	   /* for so long that others ran for a moment */
 #define OL_WAIT_MOST	(1u << 14) /* and for long, at most: a yield of some ms in 4 s costs little */
