@@ -136,7 +136,10 @@ static bool take_plain(struct asked *a, const struct plain *p, const char *value
 
 	if (p == &plains[PLAIN_lock])
 		a->former = now != value ? value : 0;
-	a->plain[p - plains] = strcmp(now, p->preset) != 0 ? now : 0;
+	if (p->accepts == accepts_FLAG && !*now)
+		a->plain[p - plains] = "1";
+	else
+		a->plain[p - plains] = strcmp(now, p->preset) != 0 ? now : 0;
 	return p->accepts(p->argument, now);
 }
 
@@ -348,7 +351,7 @@ static void prepare(const char *libraries)
 static bool names_a_lock(const struct asked *a)
 {
 	bool does = a->plain[PLAIN_lock] || a->plain[PLAIN_rwlock] || a->plain[PLAIN_spinlock] ||
-		    a->plain[PLAIN_barrier];
+		    a->plain[PLAIN_barrier] || a->plain[PLAIN_defer];
 
 	for (size_t i = 0; i < OL_TUNABLES; i++)
 		does |= a->tunable[i] != 0;

@@ -21,6 +21,12 @@ VARIANTS: Mapping[str, Sequence[str]] = {
     "nopv": ("CONFIG_PARAVIRT_SPINLOCKS=n",),
     "off": WITHOUT,
     "off-nopv": (*WITHOUT, "CONFIG_PARAVIRT_SPINLOCKS=n"),
+    "extension": (  # of a thread's time slice; Linux 7.0
+        "CONFIG_PREEMPT_LAZY=y",
+        "CONFIG_RSEQ=y",
+        "CONFIG_RSEQ_SLICE_EXTENSION=y",
+        "CONFIG_RSEQ_STATS=y",
+    ),
 }
 
 
@@ -142,7 +148,8 @@ class Home:
         known = self.built()
         if known is None:
             which = f"{self.version}, {self.variant}," if self.variant else self.version
-            how = f" --variant {self.variant}" if self.variant else ""
+            how = f" --kernel {self.version}" if self.version != VERSION else ""
+            how += f" --variant {self.variant}" if self.variant else ""
             raise Fail(
                 f"{self.folder} has no guest kernel {which}; run "
                 f"`overlock guest build{how}`, which takes some minutes",

@@ -43,6 +43,14 @@ def test_the_tested_series_is_preferred_and_the_newest_of_it() -> None:
         build._choose(["linux-image-6.1.0-49-cloud-amd64x"])
 
 
+def test_a_kernel_of_ones_own_has_the_kernels_scheduler_only(tmp_path: Path) -> None:
+    assert run._under_own_kernel(["kernel", "sched"]) == ["kernel"]
+    with pytest.raises(Fail, match="has no sched_ext; give kernel"):
+        run._under_own_kernel(["sched --no-lead"])
+    with pytest.raises(Fail, match="overlock guest build --kernel 7.3 --variant extension"):
+        build.own_kernel(tmp_path, "7.3")
+
+
 def test_what_a_program_did_becomes_a_row() -> None:
     row = run.Row()
     said = {"program": "openmp", "threads": 2, "seconds": 0.5, "p99_us": 7, "per_thread": [1, 3]}

@@ -41,7 +41,8 @@ KERNEL = click.option(
 VARIANT = click.option(
     "--variant",
     type=click.Choice(list(VARIANTS)),
-    help="Kernel configuration: with counters, or without PV spinlocks or Overlock's locks.",
+    help="Kernel configuration: with counters, without PV spinlocks or Overlock's locks, "
+    "or with rseq's slice extension (from 7.0 on).",
 )
 LOCK = click.option(
     "--lock",
@@ -515,8 +516,8 @@ def _programs(context: Any, parameter: Any, given: Any) -> list[str]:
     "--kernel",
     "version",
     metavar="VERSION",
-    help="Instead of Debian's kernel that of `overlock guest build --kernel VERSION`. It has no "
-    "sched_ext, so --under is `kernel`; from 7.0 on it has rseq's slice extension.",
+    help="Instead of Debian's kernel that of `overlock guest build --kernel VERSION --variant "
+    "extension`. It has rseq's slice extension, but no sched_ext, so --under is `kernel`.",
 )
 @click.option(
     "--extension-us",

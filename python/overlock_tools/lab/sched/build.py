@@ -175,7 +175,7 @@ def _fetch_kernel(of: Rig, tell: Tell) -> None:
 
 def own_kernel(folder: Path | None, version: str) -> Path:
     """That of `overlock guest build`. In counted time a PAUSE would cost a vCPU its turn."""
-    home = paths.home(folder, version)
+    home = paths.home(folder, version, "extension")
     home.needed()
     return home.kernel("nop")
 
