@@ -62,13 +62,15 @@ static bool is_asked_for(void)
 {
 	const char *value = secure_getenv("OVERLOCK_DEFER");
 
-	if (!value || !*value || !strcmp(value, "0"))
-		return false;
-	if (ol_source_of("defer"))
-		return true;
-	ol_run_ignore("OVERLOCK_DEFER", value,
-		      "nothing here puts a preemption off; `overlock doctor` says why");
-	return false;
+	return value && *value && strcmp(value, "0") != 0;
+}
+
+/* Not earlier: the library's own constructor (lib/platform.c) finds out what there is. */
+__attribute__((constructor(102))) static void say_if_in_vain(void)
+{
+	if (inner && !ol_source_of("defer"))
+		ol_run_ignore("OVERLOCK_DEFER", secure_getenv("OVERLOCK_DEFER"),
+			      "nothing here puts a preemption off; `overlock doctor` says why");
 }
 
 const struct ol_lock_ops *ol_run_deferring(const struct ol_lock_ops *ops)

@@ -47,7 +47,7 @@ def test_a_kernel_of_ones_own_has_the_kernels_scheduler_only(tmp_path: Path) -> 
     assert run._under_own_kernel(["kernel", "sched"]) == ["kernel"]
     with pytest.raises(Fail, match="has no sched_ext; give kernel"):
         run._under_own_kernel(["sched --no-lead"])
-    with pytest.raises(Fail, match="overlock guest build --kernel 7.3 --variant extension"):
+    with pytest.raises(Fail, match=r"overlock guest build --kernel 7\.3 --variant extension"):
         build.own_kernel(tmp_path, "7.3")
 
 
