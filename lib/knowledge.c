@@ -99,7 +99,7 @@ static void look(void)
 
 void ol_slice_note_away(void)
 {
-	if (use.rseq && ol_rseq_tells_preemptions_only)
+	if (use.rseq)
 		ol_rseq_note_away();
 }
 

@@ -5,20 +5,19 @@
  * that section. Ours is never executed, so a pointer that is gone means "you have been away since
  * you last looked", at the price of a load.
  *
- * Kernels that advertise more than the classic 32 bytes (Linux 7.3) have a second mode, for threads that
- * register as much, as glibc does since 2.41. There the pointer stays if the thread gave its CPU away by a
- * system call, and only a preemption clears it. So ol_yield() and ol_park() say that they were away.
+ * Newer kernels (Linux 7.3; 6.18 did not) leave the pointer where the thread gave its CPU away by a system call, and
+ * clear it only after a preemption, whatever their documentation says of threads that registered the classic 32
+ * bytes. So ol_yield() and ol_park() say that they were away.
  *
- * In that mode a thread may also ask for a little more time when its slice ends (since Linux 7.0, with
- * CONFIG_RSEQ_SLICE_EXTENSION): it sets `request`; the kernel that grants it clears `request`, sets
- * `granted`, and takes the CPU some microseconds later, or when the thread makes a system call.
+ * A thread that registered more, as glibc does since 2.41, may also ask there for a little more time when its slice
+ * ends (since Linux 7.0, with CONFIG_RSEQ_SLICE_EXTENSION): it sets `request`; the kernel that grants it clears
+ * `request`, sets `granted`, and takes the CPU some microseconds later, or when the thread makes a system call.
  */
 #include "internal.h"
 #include "rseq.h"
 
 #include <errno.h>
 #include <stddef.h>
-#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -40,13 +39,6 @@ extern const unsigned int __rseq_size __attribute__((weak));
 #define OL_RSEQ_MARK	".inst 0xd428bc00"
 #endif
 #endif
-
-#ifndef AT_RSEQ_FEATURE_SIZE /* glibc 2.36 */
-#define AT_RSEQ_FEATURE_SIZE 27
-#endif
-#define CLASSIC_SIZE 32u
-
-bool ol_rseq_tells_preemptions_only;
 
 #ifdef OL_RSEQ_TRAP
 extern const char ol_rseq_never[] __attribute__((visibility("hidden")));
@@ -85,8 +77,6 @@ bool ol_rseq_start(void)
 	never.start_ip = (uintptr_t)ol_rseq_never;
 	never.post_commit_offset = OL_RSEQ_BYTES;
 	never.abort_ip = (uintptr_t)ol_rseq_abort;
-	ol_rseq_tells_preemptions_only =
-		__rseq_size > CLASSIC_SIZE && getauxval(AT_RSEQ_FEATURE_SIZE) > CLASSIC_SIZE;
 	return true;
 }
 

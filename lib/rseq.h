@@ -26,10 +26,9 @@ struct ol_rseq_kernel {
 };
 extern struct ol_rseq_kernel ol_rseq_kernel;
 
-bool ol_rseq_start(void);		    /* false: glibc or the kernel has none */
-bool ol_rseq_was_away(void);		    /* since the last look of this thread */
-extern bool ol_rseq_tells_preemptions_only; /* and not that the thread gave its CPU away */
-void ol_rseq_note_away(void);
+bool ol_rseq_start(void);     /* false: glibc or the kernel has none */
+bool ol_rseq_was_away(void);  /* since the last look of this thread */
+void ol_rseq_note_away(void); /* it gave its CPU away */
 const uint64_t *
 ol_rseq_word(uint64_t *mark); /* holds `mark` until the thread was away; null: none */
 

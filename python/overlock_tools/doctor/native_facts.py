@@ -169,6 +169,14 @@ def waitpkg(w: World) -> Found:
     return Found(has, "offered" if has else "no")
 
 
+def _registration(size: int) -> str:
+    """More than the classic 32 bytes is what the kernel's newer mode needs."""
+    if not size:
+        return "not registered"
+    mode = "the kernel's newer mode" if size > 32 else "classic mode: no slice extension"
+    return f"registered by glibc, {size} bytes: {mode}"
+
+
 @fact(
     "rseq",
     "features",
@@ -178,14 +186,14 @@ def waitpkg(w: World) -> Found:
 )
 def rseq(w: World) -> Found:
     size = int(w.probe.get("rseq", "size"))
-    return Found(bool(size), "registered by glibc" if size else "not registered")
+    return Found(bool(size), _registration(size))
 
 
 @fact(
     "rseq_slice",
     "features",
     "slice extension of rseq",
-    how="prctl(PR_RSEQ_SLICE_EXTENSION) to read its state; newer than Linux 6.19",
+    how="prctl(PR_RSEQ_SLICE_EXTENSION), and what the kernel says to the thread; Linux 7.0",
     means='"briefly, do not preempt me", from user space',
 )
 def rseq_slice(w: World) -> Found:
