@@ -10,8 +10,8 @@
  * A waiter polls for `spin`, then it yields. What the yield shows decides:
  *
  *  - Nobody else ran: it polls, and asks again after `prompt`. After ALONE it sleeps. A scheduler may have kept others
- *    waiting, because they have had more than their share: so it yields again at once if others ran lately, and sleeps
- *    if others sleep for its word, who are all woken together.
+ *    waiting, because they have had more than their share: so it yields again at once if others ran lately. If not, and
+ *    others sleep for its word, who are all woken together, it sleeps, too.
  *  - Others ran for a moment: it yields after each look.
  *  - Others ran for as long as LONG: it sleeps, since the next yield may take as long again, and a sleeper is woken
  *    in the moment that its wait is over.
