@@ -68,9 +68,17 @@ static bool is_asked_for(void)
 /* Not earlier: the library's own constructor (lib/platform.c) finds out what there is. */
 __attribute__((constructor(102))) static void say_if_in_vain(void)
 {
-	if (inner && !ol_source_of("defer"))
-		ol_run_ignore("OVERLOCK_DEFER", secure_getenv("OVERLOCK_DEFER"),
-			      "nothing here puts a preemption off; `overlock doctor` says why");
+	const char *why = 0;
+
+	if (!is_asked_for())
+		return;
+	ol_run_start();
+	if (ol_run_makes_adaptive)
+		why = "glibc's mutexes do not ask; choose another --lock";
+	else if (inner && !ol_source_of("defer"))
+		why = "nothing here puts a preemption off; `overlock doctor` says why";
+	if (why)
+		ol_run_ignore("OVERLOCK_DEFER", secure_getenv("OVERLOCK_DEFER"), why);
 }
 
 const struct ol_lock_ops *ol_run_deferring(const struct ol_lock_ops *ops)

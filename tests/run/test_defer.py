@@ -65,9 +65,15 @@ def test_a_request_that_is_left_out_is_noticed(
     assert any(had != begun or had != ended for had, begun, ended in found)
 
 
-def test_where_nothing_can_be_asked_one_line_says_so(program: Compile) -> None:
-    env = environment("tas_yield", OVERLOCK_DEFER="1", OVERLOCK_KNOWLEDGE="none")
+@pytest.mark.parametrize(
+    ("lock", "why"),
+    [("tas_yield", "nothing here puts"), ("pthread_adaptive", "glibc's mutexes do not ask")],
+)
+def test_where_nothing_can_be_asked_one_line_says_so(
+    program: Compile, lock: str, why: str
+) -> None:
+    env = environment(lock, OVERLOCK_DEFER="1", OVERLOCK_KNOWLEDGE="none")
     done = run([program("acquires.c")], env)
     assert done.stdout == "6\n"
-    assert done.stderr.startswith("overlock: OVERLOCK_DEFER=1 ignored: nothing here puts")
+    assert done.stderr.startswith(f"overlock: OVERLOCK_DEFER=1 ignored: {why}")
     assert done.stderr.count("\n") == 1
