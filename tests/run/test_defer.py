@@ -69,9 +69,7 @@ def test_a_request_that_is_left_out_is_noticed(
     ("lock", "why"),
     [("tas_yield", "nothing here puts"), ("pthread_adaptive", "glibc's mutexes do not ask")],
 )
-def test_where_nothing_can_be_asked_one_line_says_so(
-    program: Compile, lock: str, why: str
-) -> None:
+def test_where_nothing_can_be_asked_one_line_says_so(program: Compile, lock: str, why: str) -> None:
     env = environment(lock, OVERLOCK_DEFER="1", OVERLOCK_KNOWLEDGE="none")
     done = run([program("acquires.c")], env)
     assert done.stdout == "6\n"
