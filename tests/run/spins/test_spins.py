@@ -461,7 +461,7 @@ MUTANTS: dict[str, tuple[str, str, str, str]] = {
 
 
 OF_FAR_ONES = ("a pad may lie over another one",)
-# Which of two pads that overlap is written last is decided by which loop is found first.
+# A pad that lies over another one does not show in every run; why was not looked for.
 TRIES = 10
 
 
