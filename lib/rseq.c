@@ -91,6 +91,7 @@ bool ol_rseq_was_away(void)
 	return true;
 }
 
+/* Relaxed: of threads, only this one writes it, and the kernel only while this one is interrupted. */
 void ol_rseq_note_away(void)
 {
 	struct ol_rseq_area *r = registered();
