@@ -12,16 +12,13 @@ namespace ol::simulator {
 
 namespace {
 
-#define ONLY_any(...) __VA_ARGS__
-#define ONLY_user(...)
-#define ONLY_openmp(...)
 #define BARRIER(id, where, source, what)                                                           \
-    ONLY_##where(constexpr ol_lock_ops id##_ops = MEETING_OPS(id, source, what);)
+    MEETING_IF_##where(constexpr ol_lock_ops id##_ops = MEETING_OPS(id, source, what);)
 #include <barriers.def>
 #undef BARRIER
 
 constexpr const ol_lock_ops *all[] = {
-#define BARRIER(id, where, ...) ONLY_##where(&id##_ops, )
+#define BARRIER(id, where, ...) MEETING_IF_##where(&id##_ops, )
 #include <barriers.def>
 #undef BARRIER
 };

@@ -64,6 +64,11 @@ MEETING_LOOP(yield_barrier, ol_yield(), (void)0)
 MEETING_LOOP(sleep_barrier, ol_park(&b->word, w, OL_ANY, OL_NEVER),
 	     ol_kick(&b->word, OL_ANY, INT32_MAX))
 
+/* Of a line of barriers.def, what holds where nothing but the platform layer is: MEETING_IF_##where(...). */
+#define MEETING_IF_any(...)	__VA_ARGS__
+#define MEETING_IF_user(...)
+#define MEETING_IF_openmp(...)
+
 #define MEETING_OPS(id, source, what)							\
 	{										\
 		#id, source, what, OL_ABI, sizeof(id##_meeting), 128, MEETING_TRAIT, id##_meet, 0, 0, \

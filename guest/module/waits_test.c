@@ -90,11 +90,8 @@ static void await_word(u32 me, u32 round)
 }
 
 static const struct subject subjects[] = {
-#define IF_any(...)	__VA_ARGS__
-#define IF_user(...)
-#define IF_openmp(...)
 #define ENTRY(id)	{ #id, sizeof(id##_meeting), id##_meet },
-#define BARRIER(id, where, ...)	IF_##where(ENTRY(id))
+#define BARRIER(id, where, ...)	MEETING_IF_##where(ENTRY(id))
 #include <barriers.def>
 #undef BARRIER
 #undef ENTRY

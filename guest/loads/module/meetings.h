@@ -34,11 +34,8 @@ static const struct meeting {
 	size_t size;
 	void (*meet)(void *object);
 } meetings[] = {
-#define IF_any(...)	__VA_ARGS__
-#define IF_user(...)
-#define IF_openmp(...)
 #define ENTRY(id)	{ #id, sizeof(id##_meeting), id##_meet },
-#define BARRIER(id, where, ...)	IF_##where(ENTRY(id))
+#define BARRIER(id, where, ...)	MEETING_IF_##where(ENTRY(id))
 #include <barriers.def>
 #undef BARRIER
 	ENTRY(busted_barrier)
