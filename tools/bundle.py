@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""One archive that measures a machine without network, compiler or Python: docs/collect.md.
+"""One archive that measures a machine without network, compiler or Python: docs/measuring.md.
 
 It has the programs of build/native, the package, what the package depends on as this .venv has it,
 this Python, and of shared libraries all but glibc. So it runs where glibc is no older than here.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Draws docs/img/counterexample.svg: a counterexample on a terminal, with numbered marks.
 
-docs/reading-counterexamples.md explains the marks. Needs overlock-check and the mutants: `make
+docs/check.md explains the marks. Needs overlock-check and the mutants: `make
 test` builds them.
 """
 

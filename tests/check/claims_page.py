@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fills the explored parts of docs/claims.md and docs/results/claims*.md by running the checker."""
+"""Fills the explored parts of docs/proof.md and docs/results/claims*.md by running the checker."""
 
 import re
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from tests.check.checking import ids, listed
 from tests.check.claim_cases import HERE, Result, Run, all_runs, said
 from tests.conftest import TOP
 
-PAGES = (TOP / "docs/claims.md", *sorted(TOP.glob("docs/results/claims*.md")))
+PAGES = (TOP / "docs/proof.md", *sorted(TOP.glob("docs/results/claims*.md")))
 PART = re.compile(r"(<!-- explored: ([a-z-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 WIDTH = 112
 # What is left out of those in which too much can happen for a minute: of the run in which a holder

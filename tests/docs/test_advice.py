@@ -266,7 +266,7 @@ def test_tune_proposes_what_the_table_does(site: tuning.Site) -> None:
 # The table itself
 
 
-SAID = ("docs/questions.md", "docs/choosing.md", "python/overlock_tools/core/model/advice.toml")
+SAID = ("docs/index.md", "docs/choosing.md", "python/overlock_tools/core/model/advice.toml")
 
 
 @pytest.mark.parametrize("name", SAID)

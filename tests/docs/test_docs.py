@@ -14,6 +14,7 @@ from overlock_tools.cli import commands
 from overlock_tools.core.model import defs
 from overlock_tools.core.model.measures import Cell
 from overlock_tools.core.model.results import Result
+from overlock_tools.sim import scenario
 from tests.conftest import TOP
 
 PAGES = sorted(
@@ -168,7 +169,7 @@ def test_as_many_locks_are_told_as_there_are() -> None:
     told = re.search(r"any of the (\d+) locks here", (TOP / "README.md").read_text())
     assert told
     assert int(told[1]) == ours
-    pages = ("docs/cross-examination.md", "docs/results/genmc.md")
+    pages = ("docs/proof-method.md", "docs/results/genmc.md")
     page = "\n".join((TOP / name).read_text() for name in pages)
     judged = re.search(r"GenMC has judged (\d+) of the (\d+) locks", page)
     rows = re.search(r"<!-- genmc: locks -->(.*?)<!-- end -->", page, re.DOTALL)
@@ -208,3 +209,24 @@ def test_every_property_is_explained() -> None:
     text = (TOP / "docs/proof.md").read_text()
     of_the_simulator = {"none", "overtaken unnoticed"}
     assert not [n for n in names if f"\n| {n} |" not in text and n not in of_the_simulator]
+
+
+FRAGMENTS = [
+    pytest.param(block, id=f"{name}-{number}")
+    for name in ("simulator.md", "simulator-model.md")
+    for number, block in enumerate(
+        re.findall(
+            r"^```toml\n(.*?)^```$", (TOP / "docs" / name).read_text(), re.DOTALL | re.MULTILINE
+        )
+    )
+]
+
+
+@pytest.mark.parametrize("text", FRAGMENTS)
+def test_scenarios_of_pages_are_valid(text: str, tmp_path: Path) -> None:
+    """A part of a scenario is completed by what it does not show."""
+    file = tmp_path / "page.toml"
+    guest = "" if "[[guest]]" in text else '[[guest]]\nworkload = "sections"\n'
+    top = "" if re.search("^machine", text, re.MULTILINE) else 'machine = "typical"\n'
+    file.write_text(top + text + guest)
+    scenario.load(str(file), [])

@@ -149,9 +149,9 @@ def links(page: Path, text: str) -> set[Path]:
 
 
 def test_answers_are_two_clicks_away() -> None:
-    readme, questions = TOP / "README.md", TOP / "docs/questions.md"
+    readme, questions = TOP / "README.md", TOP / "docs/index.md"
     assert questions in links(readme, readme.read_text())
-    sections = re.split(r"^## (.*)$", questions.read_text(), flags=re.MULTILINE)[1:]
+    sections = re.split(r"^### (.*)$", questions.read_text(), flags=re.MULTILINE)[1:]
     found = dict(zip(sections[::2], sections[1::2], strict=True))
     for question, answer in QUESTIONS.items():
         assert (TOP / answer) in links(questions, found[question]), question

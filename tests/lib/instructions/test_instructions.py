@@ -47,7 +47,7 @@ def test_no_lock_takes_more_than_its_kind(counted: Counted) -> None:
 
 
 def test_bench_compares_the_form_that_fails(tmp_path: Path) -> None:
-    """By the command of docs/lock-or-fail.md."""
+    """By the command of docs/locks.md."""
     locks = "rota,examples/or_fail.h"
     command = [sys.executable, "-m", "overlock_tools", "bench", "sections", "--locks", locks]
     short = ["--rounds", "1", "--seconds", "0.01", "--threads", "2", "--no-pilot"]

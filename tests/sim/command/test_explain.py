@@ -176,6 +176,6 @@ def test_the_ready_scenario_shows_what_the_docs_say(lock: str) -> None:
     [wait] = explain.worst(traced)
     cause = next(iter(explain.shares(explain.pieces(traced, wait))))
     assert cause == (explain.WAITER if lock == "ticket" else explain.OWN)
-    text = (TOP / "docs/simulator-timeline.md").read_text()
+    text = (TOP / "docs/simulator.md").read_text()
     assert explain.story(traced, wait) in text
     assert svg.svg(traced, title=lock) == (TOP / f"docs/img/simulator-{lock}.svg").read_text()
