@@ -15,6 +15,7 @@ import pytest
 
 from overlock_tools import __version__
 from overlock_tools.cli import commands
+from overlock_tools.cli.commands import run as run_command
 from overlock_tools.cli.main import cli
 from overlock_tools.core.model import defs
 from overlock_tools.core.system import native
@@ -28,10 +29,16 @@ NAMES = sorted(module.name for module in pkgutil.iter_modules(commands.__path__)
 def test_lists_every_command(overlock: Overlock) -> None:
     done = overlock("--help")
     assert done.returncode == 0
-    listed = done.stdout.split("Commands:")[1]
-    for name in NAMES:
-        assert f"\n  {name} " in listed
+    listed = re.findall(r"^  ([a-z]+)  ", done.stdout.split("\nFind the problem:")[1], re.MULTILINE)
+    assert sorted(listed) == NAMES
     assert "Exit codes: 0 success" in done.stdout
+
+
+def test_help_of_run_begins_with_what_most_people_need(overlock: Overlock) -> None:
+    helped = overlock("run", "--help").stdout
+    assert re.findall(r"^  --([a-z]+)", helped, re.MULTILINE)[:3] == ["spins", "fit", "lock"]
+    options = [option.opts[0] for option in run_command.options() if not option.hidden]
+    assert not [option for option in options if f"\n  {option}" not in helped]
 
 
 @pytest.mark.parametrize("command", [*([name] for name in NAMES), *BELOW])

@@ -40,6 +40,16 @@ FORMER: Mapping[tuple[str, ...], str] = {
 NAMES = sorted(m.name for m in pkgutil.iter_modules(commands.__path__))
 called.COMMANDS.update(NAMES)
 
+TASKS: Mapping[str, tuple[str, ...]] = {
+    "Find the problem": ("doctor", "profile", "chaos", "demo"),
+    "Help a program": ("run", "tune", "sched", "monitord"),
+    "Choose a lock, and measure": ("locks", "bench", "apps", "collect", "report", "compare"),
+    "Write a lock": ("new", "check", "sim", "tunables"),
+    "Kernels and virtual machines": ("guest", "hostd"),
+    "The papers": ("reproduce",),
+    "The shell": ("completion",),
+}
+
 
 class LazyGroup(click.Group):
     """Finds its commands as modules of overlock_tools.cli.commands."""
@@ -53,6 +63,13 @@ class LazyGroup(click.Group):
         command = importlib.import_module(f"overlock_tools.cli.commands.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        room = formatter.width - 6 - max(map(len, NAMES))
+        for task, names in TASKS.items():
+            with formatter.section(task):
+                found = ((name, self.get_command(ctx, name)) for name in names)
+                formatter.write_dl([(n, c.get_short_help_str(room)) for n, c in found if c])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -101,9 +118,10 @@ def cli() -> None:
 
     \b
     Examples:
-      overlock locks                       list the locks
-      overlock bench sections              compare them on this machine
-      overlock run -- pbzip2 -k FILE       give an unmodified program another lock
+      overlock doctor --pid PID         does preemption hurt it, and what helps?
+      overlock profile -- ./server      which lock or loop does it wait for?
+      overlock run --spins -- ./server  make its waiting loops yield
+      overlock check ./mine.c           is your lock correct? every interleaving
     """
 
 

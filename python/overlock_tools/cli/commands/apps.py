@@ -35,7 +35,9 @@ def _scenarios(function: Command) -> Any:
 
 @click.group()
 def command() -> None:
-    """Run real Debian 12 programs under each lock; every cell checks the program's work.
+    """Run real Debian 12 programs under each lock.
+
+    Every cell checks the program's work.
 
     \b
     Examples:

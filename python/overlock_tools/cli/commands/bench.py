@@ -363,7 +363,7 @@ class Workloads(click.Group):
     "same as the command replay.",
 )
 def command() -> None:
-    """Compare locks with each other and with other libraries' locks on this machine.
+    """Compare locks on this machine, other libraries' included.
 
     The contenders of a run are interleaved in every round. Ratios come with a bootstrap interval
     over the rounds.

@@ -73,7 +73,7 @@ from overlock_tools.cli.options import OUTPUT, Within, completing, stops
 )
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
 def command(program: tuple[str, ...], **options: Any) -> int:
-    """Run PROGRAM while its threads lose their CPU at their worst moments.
+    """Preempt PROGRAM's threads at the worst moments, to find bugs.
 
     Preempts threads where programs with faults in their synchronisation break: the holder within
     its critical section, a thread between the check of a condition and the wait, one that was woken

@@ -153,7 +153,7 @@ def _listed(kind: str) -> Any:
 )
 @click.option("--no-cache", is_flag=True, help="Ignore cached results.")
 def command(**options: Any) -> int:
-    """Explore every interleaving of a lock, with an adversary that preempts at any step.
+    """Explore every interleaving of a lock; an adversary preempts it.
 
     "exhausted: holds" means that every execution of the stated size was explored. For a failure,
     the command prints a trace and a command that replays it. The last lines say what was not

@@ -42,7 +42,7 @@ from overlock_tools.cli.options import OUTPUT
 def command(
     minutes: float, name: str | None, only: str | None, apps: tuple[str, ...], output: Path | None
 ) -> int:
-    """Measure this machine in about so many minutes, into one file to take away.
+    """Measure this machine in so many minutes, into one file.
 
     Runs doctor, bench, profile, sim calibrate and sim validate, and keeps what they write. What
     cannot be measured is in the list with the reason. Ctrl-C keeps the parts that are done. Needs

@@ -33,7 +33,7 @@ from overlock_tools.core.render import comparing
 )
 @file("--json", "File for the comparison.")
 def command(inputs: tuple[Path, ...], **options: Any) -> int:
-    """Compare two results (before and after), or contenders of one result.
+    """Compare two results, before and after, or contenders of one.
 
     The machine's speed can change between two runs, so their rates are not compared directly. The
     comparison divides each lock's rate by that of a control in both files: the first peer, else

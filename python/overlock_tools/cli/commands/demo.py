@@ -25,7 +25,7 @@ from overlock_tools.cli.options import FOLDER, OUTPUT, rounds, seconds
     help="Folder in which to keep the results as JSON.",
 )
 def command(output: Path, rounds: int, seconds: float, keep: Path | None) -> int:
-    """Show how locks collapse under overcommit on this machine, and which locks do not.
+    """Show lock collapse under overcommit here, and what avoids it.
 
     Takes five minutes and writes one report.
 

@@ -39,7 +39,7 @@ def finite(_: click.Context, __: click.Parameter, value: float) -> float:
     "-v", "--verbose", is_flag=True, help="Print all findings and facts, with their sources."
 )
 def command(pid: int | None, seconds: float, as_json: bool, verbose: bool) -> int:
-    """Find out whether preemption hurts here, and how to reduce the harm.
+    """Find out whether preemption hurts here, and what helps.
 
     Observes the machine, the container and the limits of this shell, or of a running program, for
     a few seconds, and answers with one verdict and what to do first. It needs no privilege and

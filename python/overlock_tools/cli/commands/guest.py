@@ -138,7 +138,7 @@ SLICE_PAGE = click.option(
 
 @click.group()
 def command() -> None:
-    """Run a Linux kernel with any of the locks as its spinlock, in virtual machines.
+    """Run a Linux kernel with any lock as its spinlock, in a VM.
 
     \b
     Examples:

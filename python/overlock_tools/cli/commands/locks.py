@@ -41,7 +41,7 @@ def print_barriers(out: Console) -> None:
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the locks as JSON.")
 def command(as_json: bool) -> None:
-    """List the locks, their properties, and other libraries' locks to compare them with.
+    """List the locks, their properties, and other libraries'.
 
     \b
     Examples:

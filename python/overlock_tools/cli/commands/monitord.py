@@ -31,7 +31,9 @@ from overlock_tools.cli.options import Within
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON at the end.")
 def command(**options: Any) -> int:
-    """Tell programs which of their threads have a CPU until Ctrl-C: docs/monitord.md.
+    """Report to programs which of their threads have a CPU.
+
+    It runs until Ctrl-C: docs/monitord.md.
 
     Needs root, or CAP_BPF and CAP_PERFMON, and Linux 6.13 or later with BTF. Programs that use
     liboverlock, or run under `overlock run`, ask for a page of their own when they start, and

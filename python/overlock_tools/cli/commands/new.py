@@ -53,7 +53,9 @@ def scaffold(name: str) -> str:
     help="Folder for the new file.  [default: current folder]",
 )
 def command(name: str | None, wrapped: Path | None, type_name: str, folder: Path) -> None:
-    """Write NAME.h, a working lock, as a template for your own; or a table for a lock you have.
+    """Write NAME.h, a working lock, as a template for your own.
+
+    With a lock that you have, write a table for it.
 
     \b
     Examples:

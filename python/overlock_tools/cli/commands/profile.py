@@ -70,7 +70,7 @@ from overlock_tools.profile import LOCKS
 )
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
 def command(program: tuple[str, ...], **given: Any) -> int:
-    """Tell which locks PROGRAM waits for, and what their holders do meanwhile.
+    """Show which locks PROGRAM waits for, and what their holders do.
 
     Splits the waits for each lock by what the holder, or the thread that was woken next, did: it
     ran, was preempted (by whom), was throttled by a quota, waited for I/O or another lock, or was

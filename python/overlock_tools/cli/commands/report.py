@@ -30,7 +30,7 @@ PATH = click.Path(path_type=Path)
     help="Number of threads in figures that show only one. [default: nearest to 4 per CPU]",
 )
 def command(inputs: tuple[Path, ...], at: int | None, **outputs: Path | None) -> None:
-    """Make an HTML page, figures or CSV from results of measurements.
+    """Make an HTML page, figures or CSV of results.
 
     The results are files of `overlock bench ... --json`; a folder stands for all results in it. The
     page is self-contained. Each figure includes its title, legend and verdict.

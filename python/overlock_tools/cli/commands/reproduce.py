@@ -98,7 +98,7 @@ def command(  # noqa: PLR0913, PLR0917 - the options
     pdf: Path | None,
     output: Path,
 ) -> int:
-    """Find out which figures, tables and numbers of five papers hold, and show them.
+    """Find out which results of five papers hold, and show them.
 
     Each row is a figure, a table or a number of a paper. It is answered in the ways that this
     machine has: by the model checker, natively, in guests, with real programs, by the simulator.

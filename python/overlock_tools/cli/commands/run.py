@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """overlock run: another lock for an unmodified program."""
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -14,6 +15,19 @@ from overlock_tools.core.system.errors import Fail
 from overlock_tools.core.trace import MOST_EVENTS
 from overlock_tools.run import interpose, live, run
 from overlock_tools.run.starting import CANNOT_START
+
+# In the order of the help. What is in none of them is a tunable.
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "Options": ("spins", "fit", "lock", "openmp", "site", "counters", "output", "check"),
+    "Other locks and ways to wait": (
+        *("config", "rwlock", "spinlock", "barrier", "defer", "knowledge", "monitor"),
+    ),
+    "Reports": (
+        *("json", "histograms", "counters_signal", "stacks", "folded", "weight", "top"),
+        *("deadlock_timeout", "record", "record_events"),
+    ),
+    "How PROGRAM is started": ("children", "print"),
+}
 
 
 def _chosen(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
@@ -58,7 +72,9 @@ def options() -> list[click.Option]:
         )
         for tunable in defs.load().tunables.values()
     ]
-    return [*map(_option, table), *behind, *tunables]
+    order = [name for names in SECTIONS.values() for name in names]
+    by_name = {option.name: _option(option) for option in table}
+    return [*(by_name.pop(name) for name in order), *by_name.values(), *behind, *tunables]
 
 
 def with_values(args: list[str]) -> list[str]:
@@ -84,6 +100,20 @@ class RunCommand(click.Command):
         *own, help_option = super().get_params(ctx)
         return [*own, *options(), help_option]
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        *params, about = self.get_params(ctx)
+        rest = {param.name: param.get_help_record(ctx) for param in params}
+        for title, names in SECTIONS.items():
+            self._section(formatter, title, [rest.pop(name) for name in names])
+        self._section(formatter, "Tunables", [*rest.values(), about.get_help_record(ctx)])
+
+    @staticmethod
+    def _section(
+        formatter: click.HelpFormatter, title: str, records: Iterable[tuple[str, str] | None]
+    ) -> None:
+        with formatter.section(title):
+            formatter.write_dl([record for record in records if record])
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, with_values(args))
 
@@ -106,7 +136,7 @@ class RunCommand(click.Command):
 @click.argument("program")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def command(program: str, args: tuple[str, ...], **given: Any) -> None:
-    """Run PROGRAM with another lock inside its pthread mutexes.
+    """Run PROGRAM with other locks, or other ways of waiting.
 
     Overlock replaces mutexes of every type, condition variables, C11's mtx_* and cnd_*, and the
     locks and critical sections of LLVM's OpenMP runtime. Waiters for spinlocks yield. Rwlocks are
@@ -116,26 +146,20 @@ def command(program: str, args: tuple[str, ...], **given: Any) -> None:
 
     \b
     Examples:
-      overlock run -- pbzip2 -k FILE
-      overlock run --openmp all -- ./openmp-program
-      overlock run --lock tas_yield --spin-ns 1000 -- sysbench mutex run
-      overlock run --lock pv_byte --counters -- ./server --port 8080
-      overlock run --site 'leveldb*Mutex=pv_byte' -- ./server
-      overlock run --config locks.toml -- ./server --port 8080
-      overlock run --counters=1s -- ./server --port 8080
-      overlock run --counters-signal USR2 --output now.json -- ./server
-      overlock run --folded waits.folded --top 5 -- ./server --port 8080
-      overlock run --monitor -- ./server
-      overlock run --rwlock qrw --spinlock tas_yield -- ./server --port 8080
-      overlock run --barrier barrier -- ./compute --threads 8
-      overlock run --check --deadlock-timeout 5s --output found.json -- ./server
-      overlock run --output locks.json -- python3 script.py
       overlock run --spins -- ./compute --threads 8
       overlock run --spins=dry-run -- ./compute --threads 8
       overlock run --fit -- ./server --port 8080
       overlock run --fit=2 --spins -- ./compute
+      overlock run -- ./openmp-program
+      overlock run --counters=1s -- ./server --port 8080
+      overlock run --lock tas_yield --spin-ns 1000 -- sysbench mutex run
+      overlock run --site 'leveldb*Mutex=pv_byte' --output now.json -- ./server
+      overlock run --config locks.toml --counters-signal USR2 -- ./server
+      overlock run --folded waits.folded --top 5 -- ./server --port 8080
+      overlock run --rwlock qrw --spinlock tas_yield --barrier barrier -- ./server
+      overlock run --check --deadlock-timeout 5s --output found.json -- ./server
       overlock run --record server.trace -- ./server --port 8080
       overlock run --no-children -- ./supervisor --workers 4
-      overlock run --lock tas_yield --print systemd -- /usr/sbin/memcached
+      overlock run --print systemd -- /usr/sbin/memcached
     """
     run.run(program, args, given)

@@ -43,7 +43,9 @@ from overlock_tools.cli.options import Within
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON at the end.")
 def command(**options: Any) -> int:
-    """Schedule this machine until Ctrl-C: docs/scheduler.md.
+    """Replace this machine's scheduler until Ctrl-C.
+
+    docs/scheduler.md describes what it guarantees.
 
     Needs root and Linux 6.13 or later with sched_ext (CONFIG_SCHED_CLASS_EXT). The kernel puts its
     own scheduler back when the command ends, is killed, or fails to run a thread for 5 s.

@@ -154,7 +154,7 @@ def _runs(what: str) -> Option:
     help="Print the resolved runs as JSON, one per line, and run nothing.",
 )
 def command(**options: Any) -> int:
-    """Simulate locks on a machine, under a scheduler, with threads or virtual machines.
+    """Simulate locks on a machine, under a scheduler, in VMs.
 
     SCENARIO is a TOML file, or a ready scenario that --list shows. The result depends on nothing
     but the scenario, its seeds and the build.

@@ -16,7 +16,7 @@ WHEN = {"any": "any time", "idle": "only while no thread waits"}
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the tunables as JSON.")
 def command(as_json: bool) -> None:
-    """List the tunables: unit, range, default, and source of the default.
+    """List the tunables: unit, range, default and its source.
 
     \b
     Examples:

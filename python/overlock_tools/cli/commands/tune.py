@@ -67,13 +67,13 @@ from overlock_tools.run.live import ROWS
 @click.argument("program")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def command(program: str, args: tuple[str, ...], lock: str, **options: Any) -> None:
-    """Find out whether another lock makes PROGRAM faster, and what its critical sections are like.
+    """Find out whether another lock makes PROGRAM faster.
 
-    The first run counts. If threads wait for mutexes in short critical sections, more runs measure
-    the default lock, and the same with tau, csd and spin set for PROGRAM, beside glibc's mutex,
-    interleaved. The proposal is glibc's mutex unless another is proven to be faster. Run it with
-    the work, and next to the other load, for which to tune it. Ctrl-C or SIGTERM ends a server's
-    first run.
+    The first run counts, and shows what its critical sections are like. If threads wait for
+    mutexes in short critical sections, more runs measure the default lock, and the same with tau,
+    csd and spin set for PROGRAM, beside glibc's mutex, interleaved. The proposal is glibc's mutex
+    unless another is proven to be faster. Run it with the work, and next to the other load, for
+    which to tune it. Ctrl-C or SIGTERM ends a server's first run.
 
     \b
     Examples:
