@@ -33,7 +33,7 @@ from overlock_tools.cli.options import Within
 def command(**options: Any) -> int:
     """Report to programs which of their threads have a CPU.
 
-    It runs until Ctrl-C: docs/monitord.md.
+    It runs until Ctrl-C: docs/knowledge.md.
 
     Needs root, or CAP_BPF and CAP_PERFMON, and Linux 6.13 or later with BTF. Programs that use
     liboverlock, or run under `overlock run`, ask for a page of their own when they start, and
