@@ -58,7 +58,7 @@ def spinning(w: World) -> Found:
     "process",
     "lost to waits",
     how=HOW,
-    means="of the time in which its threads had work: waits for locks, and what was spun away",
+    means="of its threads' active time: waiting for locks, and what was spun away",
 )
 def held_up(w: World) -> Found:
     report = _report(w)

@@ -124,7 +124,7 @@ RULES = (
             v.part("held_up", "share") >= MUCH_WAITING
             and not v.part("spinning", "burnt") >= SOME_WAITING
         ),
-        "its threads wait for each other: {held_up} of the time in which they had work.",
+        "its threads spend {held_up} of their active time waiting for each other.",
         ("{remedy}", "all of it: overlock profile --pid PID"),
     ),
     Rule(

@@ -10,7 +10,7 @@ from overlock_tools.profile.seen import HOLDER, NEXT, UNKNOWN, Roles
 @dataclass(frozen=True)
 class Cause:
     name: str  # in JSON
-    because: str  # completes: 71 % of that because ...
+    because: str  # completes: in 71 % of that time ...
     column: str
     parts: tuple[tuple[str, str], ...]  # role and state
     off: bool = True  # nobody gets on meanwhile, whom the lock keeps from it

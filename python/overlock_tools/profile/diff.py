@@ -36,7 +36,7 @@ def is_report(found: object) -> bool:
 
 
 def _shares(report: Report) -> dict[str, tuple[float, str]]:
-    """By lock: of the time in which threads had work, and the main cause."""
+    """By lock: its share of the active time, and the main cause."""
     whole = report["wanted_ns"] or 1
     return {
         show.lock_name(lock): (advice.lost(lock) / whole, advice.main_cause(lock)[0])
@@ -64,8 +64,8 @@ def text(before: Report, after: Report) -> str:
         key=lambda name: -max(first.get(name, (0, ""))[0], second.get(name, (0, ""))[0]),
     )
     lines = [
-        f"Lost to waits for locks, of the time in which threads had work: {_percent(lost[0])} "
-        f"before, {_percent(lost[1])} after.",
+        f"Share of the active time spent waiting for locks: {_percent(lost[0])} before, "
+        f"{_percent(lost[1])} after.",
         f"{'before':>9} {'after':>9}  lock, and what its waits were mostly due to",
     ]
     for name in names[:ROWS]:

@@ -106,18 +106,18 @@ def _no_lock(report: Report) -> list[str]:
     doubts, itself = report["doubts"], " itself" if report["children"] else ""
     if report.get("unwatched") and not doubts:
         return [
-            f"{lost} of the time in which threads of {report['program']}{itself} had work went "
-            "into waits for what is known to be a lock."
+            f"{report['program']}{itself} spent {lost} of its active time waiting for what is "
+            "known to be a lock."
         ]
     if doubts:
         return [
             f"Cannot tell whether {report['program']}{itself} has lock trouble: "
-            f"{'; '.join(doubts)}. Waits for what is known as locks took {lost} of the time in "
-            "which its threads had work."
+            f"{'; '.join(doubts)}. It spent {lost} of its active time waiting for what is known "
+            "to be a lock."
         ]
     return [
-        f"No lock trouble found: {lost} of the time in which threads of "
-        f"{report['program']}{itself} had work went into waits for locks."
+        f"No lock trouble found: {report['program']}{itself} spent {lost} of its active time "
+        "waiting for locks."
     ]
 
 
@@ -133,14 +133,14 @@ def sentences(report: Report) -> list[str]:
     of_lock = share(lock["wait_ns"], report["lost_ns"])
     most = "all" if of_lock == "100 %" else of_lock
     first = (
-        f"{lost} of the time in which threads of {report['program']} had work was lost to waits "
-        f"for locks, {most} of it to {_lock_words(lock)}{_spun(report)}."
+        f"{report['program']} spent {lost} of its active time waiting for locks, {most} of it for "
+        f"{_lock_words(lock)}{_spun(report)}."
     )
     how = "probably " if lock["holder_by"] == "a guess" else ""
     second = (
-        f"{share(ns, sum(lock['split'].values()))} of that, {how}because "
-        f"{causes.BY_NAME[cause].because}{_whose(lock, cause)}: "
-        f"{advice.wanting(report):.1f} threads had work, for {cpus(advice.usable_cpus(report))}."
+        f"In {share(ns, sum(lock['split'].values()))} of that time {how}"
+        f"{causes.BY_NAME[cause].because}{_whose(lock, cause)}. "
+        f"{_active(report)}"
     )
     doubts = [f"Not judged: {'; '.join(report['doubts'])}."] if report["doubts"] else []
     return [
@@ -163,9 +163,8 @@ def _spinning(report: Report, lock: Report) -> list[str]:
     return [
         f"{share(min(report['spun_ns'], ran), ran)} of the CPU time that {report['program']} got "
         f"went into spinning, {at}{by}.",
-        f"For {share(ns, sum(lock['split'].values()))} of that time "
-        f"{causes.BY_NAME[cause].because}: {advice.wanting(report):.1f} threads had work, for "
-        f"{cpus(advice.usable_cpus(report))}.",
+        f"In {share(ns, sum(lock['split'].values()))} of that time "
+        f"{causes.BY_NAME[cause].because}. {_active(report)}",
         *_fewer_cpus(report),
         *_stopped(report),
         *_try(report["advice"]),
@@ -180,9 +179,14 @@ def _stopped(report: Report) -> list[str]:
     stopped = share(report["times"].get("throttled", 0), report["wanted_ns"])
     quota = report.get("quota")
     of = f" of {cpus(quota)}" if quota else ""
-    return [
-        f"Its CPU quota{of} stopped its threads for {stopped} of the time in which they had work."
-    ]
+    return [f"Its CPU quota{of} stopped its threads for {stopped} of its active time."]
+
+
+def _active(report: Report) -> str:
+    """By the mean, over the time that was watched."""
+    return (
+        f"{advice.wanting(report):.1f} threads were active, on {cpus(advice.usable_cpus(report))}."
+    )
 
 
 def cpus(n: float) -> str:
