@@ -113,4 +113,6 @@ def gains() -> str:
         mine = f"`{cell.lock}`: {mine}" if situation.keeps else mine
         gained = f"none: {cell.text}" if situation.keeps else f"**{cell.text}**"
         rows.append([gain.lock, _where(cell), base, take, mine, gained])
-    return table(["lock in place", "on 2 CPUs", "rate", "take", "rate", "gain"], rows)
+    return table(
+        ["your lock today", "load, 2 CPUs", "now", "replace it by", "then", "speed-up"], rows
+    )

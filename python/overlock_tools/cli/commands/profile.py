@@ -47,13 +47,13 @@ from overlock_tools.profile import LOCKS
     type=click.IntRange(1, 1 << 22),
     default=LOCKS,
     show_default=True,
-    help="Most locks to tell apart; the waits for others are added up.",
+    help="Track at most N locks; the waits for the rest are summed.",
 )
 @click.option(
     "--verify",
     is_flag=True,
-    help="Then run PROGRAM as it is and as advised, in turns, with the same input, and print "
-    "what that brought.",
+    help="Then run PROGRAM with and without the advice, in turns, with the same input, and "
+    "print the speed-up.",
 )
 @click.option(
     "--instead",

@@ -34,7 +34,9 @@ from overlock_tools.cli.options import Within
     "--defer/--no-defer", default=True, help="Honour a thread's wish not to be preempted."
 )
 @click.option(
-    "--lead/--no-lead", default=True, help="Run a thread first in place of one that waits for it."
+    "--lead/--no-lead",
+    default=True,
+    help="Let a waiting thread hand its CPU to the thread it waits for.",
 )
 @click.option(
     "--socket",

@@ -26,8 +26,8 @@ from overlock_tools.run.live import ROWS
 @click.option(
     "--load",
     metavar="COMMAND",
-    help="Work for a server, for the shell; it waits until the server answers. How long it takes "
-    "is what is measured, and then PROGRAM is terminated.",
+    help="Shell command that drives the server PROGRAM until it has answered; its run time is "
+    "the metric, and then PROGRAM is terminated.",
 )
 @click.option(
     "--rounds",
