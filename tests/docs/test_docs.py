@@ -124,7 +124,7 @@ def test_filled_pages_have_every_entry() -> None:
     lists = defs.load()
     for page, names in (
         ("locks.md", lists.locks),
-        ("peers.md", lists.peers),
+        ("workloads.md", lists.peers),
         ("tuning.md", lists.tunables),
         ("counters.md", lists.events),
     ):
@@ -169,7 +169,7 @@ def test_as_many_locks_are_told_as_there_are() -> None:
     told = re.search(r"any of the (\d+) locks here", (TOP / "README.md").read_text())
     assert told
     assert int(told[1]) == ours
-    pages = ("docs/proof-method.md", "docs/results/genmc.md")
+    pages = ("docs/proof.md", "docs/results/genmc.md")
     page = "\n".join((TOP / name).read_text() for name in pages)
     judged = re.search(r"GenMC has judged (\d+) of the (\d+) locks", page)
     rows = re.search(r"<!-- genmc: locks -->(.*?)<!-- end -->", page, re.DOTALL)

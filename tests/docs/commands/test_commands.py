@@ -160,7 +160,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "results").mkdir()
     for name, lock in (("mine.c", "ticket.c"), ("mine.hpp", "spinlock.hpp")):
         shutil.copy(TOP / "tests/check/ordinary/locks" / lock, folder / name)
-    page = (TOP / "docs/peers.md").read_text()
+    page = (TOP / "docs/workloads.md").read_text()
     (folder / "gate.c").write_text(page.partition("```c\n")[2].partition("```")[0])
     (folder / "theirs").mkdir()
     shutil.copy(HERE / "programs/gate.h", folder / "theirs")

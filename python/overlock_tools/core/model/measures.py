@@ -46,7 +46,7 @@ class Cell:
     spin_ns: int | None = None  # of those, neither parked nor yielded
     hold_ns: int | None = None  # only with OVERLOCK_HISTOGRAMS=1, as the next
     handover_ns: int | None = None
-    replays: list[dict[str, Any]] = field(default_factory=list)  # in guests: docs/record.md
+    replays: list[dict[str, Any]] = field(default_factory=list)  # in guests: docs/counters.md
     simulated: dict[str, float] = field(default_factory=dict)  # exact counters: docs/simulator.md
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The file of `overlock run --record`: docs/record.md describes it for other readers.
+"""The file of `overlock run --record`: docs/counters.md describes it for other readers.
 
 trace = format.read(Path("server.trace"))
 for thread in trace.threads:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The lock that docs/peers.md says how to call. */
+/* The lock that docs/workloads.md says how to call. */
 #pragma once
 #include <stdatomic.h>
 
