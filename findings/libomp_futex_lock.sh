@@ -11,7 +11,6 @@ here=$(cd "$(dirname "$0")" && pwd)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 packages "$folder" libomp5-14=1:14.0.6-12 strace=6.1-0.1 libunwind8
-root=$folder/root
 cat >"$folder/program.py" <<'END'
 import ctypes, os, sys, threading
 
@@ -45,9 +44,7 @@ END
 
 # yields KIND alone|crowded: how often sched_yield() was called in 20,000 pairs without a waiter.
 yields() {
-	KMP_LOCK_KIND=$1 LD_LIBRARY_PATH=$root/usr/lib/x86_64-linux-gnu "$root/usr/bin/strace" -f -c -e trace=sched_yield \
-		-o "$folder/counts" python3 "$folder/program.py" "$root/usr/lib/llvm-14/lib/libomp.so.5" "$2"
-	awk '$NF == "sched_yield" { n = $4 } END { print n + 0 }' "$folder/counts"
+	KMP_LOCK_KIND=$1 calls sched_yield python3 "$folder/program.py" "$root/usr/lib/llvm-14/lib/libomp.so.5" "$2"
 }
 
 futex_alone=$(yields futex alone) futex_crowded=$(yields futex crowded) tas_crowded=$(yields tas crowded)

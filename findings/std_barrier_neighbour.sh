@@ -11,11 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 folder=$(mktemp -d)
 neighbour=
 trap 'rm -rf "$folder"; [ -z "$neighbour" ] || kill "$neighbour"' EXIT
-packages "$folder" g++-12=12.2.0-14+deb12u1 gcc-12=12.2.0-14+deb12u1 cpp-12=12.2.0-14+deb12u1 \
-	libgcc-12-dev=12.2.0-14+deb12u1 libstdc++-12-dev=12.2.0-14+deb12u1 libstdc++6 libgcc-s1 \
-	binutils-x86-64-linux-gnu=2.40-2 libbinutils=2.40-2 libctf-nobfd0=2.40-2 libctf0=2.40-2 libc6-dev libc6 \
-	linux-libc-dev libisl23 libmpc3 libmpfr6 libgmp10 libzstd1 zlib1g libjansson4 strace=6.1-0.1 libunwind8 liblzma5
-root=$folder/root
+compilers "$folder"
 cat >"$folder/meet.cpp" <<'END'
 #include <atomic>
 #include <barrier>
@@ -56,26 +52,18 @@ int main(int n, char **)
 }
 END
 
-# run COMMAND...: with the libraries that were unpacked, not with the machine's.
-run() {
-	LD_LIBRARY_PATH=$root/usr/lib/x86_64-linux-gnu:$root/lib/x86_64-linux-gnu PATH=$root/usr/bin:$PATH "$@"
-}
-
 # meet [std]: rounds of four threads on one CPU in two seconds.
 meet() {
 	taskset -c "$cpu" "$folder/meet" "$@"
 }
 
-run "$root/usr/bin/g++-12" -std=c++20 -O2 -pthread -isystem "$root/usr/include/c++/12" \
-	-isystem "$root/usr/include/x86_64-linux-gnu/c++/12" -isystem "$root/usr/include" \
-	-isystem "$root/usr/include/x86_64-linux-gnu" -B"$root/usr/lib/gcc/x86_64-linux-gnu/12" "$folder/meet.cpp" -o "$folder/meet"
+build g++ -std=c++20 "$folder/meet.cpp" -o "$folder/meet"
 cpu=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
 glibc_alone=$(meet) std_alone=$(meet std)
 taskset -c "$cpu" sh -c 'while :; do :; done' &
 neighbour=$!
 glibc_beside=$(meet) std_beside=$(meet std)
-yields=$(run "$root/usr/bin/strace" -f -c -e trace=sched_yield,futex taskset -c "$cpu" "$folder/meet" std 2>&1 |
-	awk '$NF == "sched_yield" { n = $4 } END { print n + 0 }')
+yields=$(calls sched_yield taskset -c "$cpu" "$folder/meet" std)
 echo "libstdc++ 12.2.0-14+deb12u1, $(uname -r), four threads that meet on one CPU, rounds in 2 s"
 echo "seen alone: pthread_barrier_t $glibc_alone, std::barrier $std_alone"
 echo "expected beside a busy process: about as much less of each"

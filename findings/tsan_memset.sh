@@ -11,13 +11,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/packages"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-packages "$folder" gcc-12=12.2.0-14+deb12u1 cpp-12=12.2.0-14+deb12u1 libgcc-12-dev=12.2.0-14+deb12u1 \
-	libtsan2 libgcc-s1 libstdc++6 clang-14=1:14.0.6-12 libclang-cpp14=1:14.0.6-12 libllvm14=1:14.0.6-12 \
-	libclang-common-14-dev=1:14.0.6-12 libclang-rt-14-dev=1:14.0.6-12 binutils-x86-64-linux-gnu=2.40-2 \
-	libbinutils=2.40-2 libctf-nobfd0=2.40-2 libctf0=2.40-2 libc6-dev libc6 linux-libc-dev libisl23 libmpc3 \
-	libmpfr6 libgmp10 libzstd1 zlib1g libjansson4 libedit2 libxml2 libicu72 libbsd0 libmd0 libtinfo6 \
-	libz3-4 libffi8 liblzma5
-root=$folder/root
+compilers "$folder" libtsan2 clang-14=1:14.0.6-12 libclang-cpp14=1:14.0.6-12 libllvm14=1:14.0.6-12 \
+	libclang-common-14-dev=1:14.0.6-12 libclang-rt-14-dev=1:14.0.6-12 libedit2 libxml2 libicu72 libbsd0 libmd0 \
+	libtinfo6 libz3-4 libffi8
 cat >"$folder/race.c" <<'C'
 #include <pthread.h>
 #include <string.h>
@@ -51,21 +47,15 @@ int main(void)
 }
 C
 
-# run COMMAND...: with the libraries that were unpacked, not with the machine's.
-run() {
-	LD_LIBRARY_PATH=$root/usr/lib/x86_64-linux-gnu:$root/lib/x86_64-linux-gnu:$root/usr/lib/llvm-14/lib \
-		PATH=$root/usr/bin:$PATH "$@"
-}
-
 # races COMPILER...: how many reports the program gives, by that compiler with -O2.
 races() {
-	run "$@" --sysroot="$root" -B "$root/usr/bin/x86_64-linux-gnu-" -O2 -g -fsanitize=thread -pthread \
+	unpacked "$@" --sysroot="$root" -B "$root/usr/bin/x86_64-linux-gnu-" -O2 -g -fsanitize=thread -pthread \
 		"$folder/race.c" -o "$folder/race"
-	run "$folder/race" 2>&1 | grep -c 'WARNING: ThreadSanitizer: data race' || true
+	unpacked "$folder/race" 2>&1 | grep -c 'WARNING: ThreadSanitizer: data race' || true
 }
 
-run "$root/usr/bin/gcc-12" --version | sed -n 1p
-run "$root/usr/lib/llvm-14/bin/clang" --version | sed -n 1p
+unpacked "$root/usr/bin/gcc-12" --version | sed -n 1p
+unpacked "$root/usr/lib/llvm-14/bin/clang" --version | sed -n 1p
 gcc=$(races "$root/usr/bin/gcc-12")
 clang=$(races "$root/usr/lib/llvm-14/bin/clang")
 echo "expected: each reports at least one data race"

@@ -19,7 +19,14 @@ from tests.conftest import TOP
 
 PAGES = sorted(
     path
-    for glob in ("*.md", "docs/**/*.md", "lib/*.md", "check/*.md", "check/engine/*.md")
+    for glob in (
+        "*.md",
+        "docs/**/*.md",
+        "lib/*.md",
+        "check/*.md",
+        "check/engine/*.md",
+        "findings/*.md",
+    )
     for path in TOP.glob(glob)
 )
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
@@ -200,6 +207,14 @@ def test_files_that_the_checker_s_readme_names_exist() -> None:
     text = (TOP / "check/README.md").read_text()
     for name in re.findall(r"`(\w+\.(?:cpp|h|def|toml))`", text):
         assert any(list((TOP / top).rglob(name)) for top in ("check", "tests", "include")), name
+
+
+def test_every_finding_is_in_their_table() -> None:
+    folder = TOP / "findings"
+    rows = re.findall(
+        r"^\| \[(.*?)\]\(\1\) \| \S", (folder / "README.md").read_text(), re.MULTILINE
+    )
+    assert sorted(rows) == sorted(path.name for path in folder.glob("*.sh"))
 
 
 def test_every_property_is_explained() -> None:
