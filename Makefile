@@ -105,7 +105,7 @@ deb: ## build Debian packages of library, headers, interposer and command into b
 third-party: ## run third-party test suites under the locks and natively; an hour; ARGS="--only NAME", --help
 	@tools/setup third-party
 	@$(MAKE) --no-print-directory native
-	@$(PYTHON) -m tests.thirdparty.run --build $(BUILD) $(ARGS)
+	@$(PYTHON) -m tests.run.thirdparty.run --build $(BUILD) $(ARGS)
 
 bench: build ## compare the locks; ARGS="--threads 4,8,16 --json FILE"
 	@$(OVERLOCK) bench sections $(ARGS)
