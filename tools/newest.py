@@ -35,7 +35,8 @@ CHECKS = {
     "interposer": "`overlock run`: threads, calls, names, barriers",
     "openmp": "OpenMP's locks",
     "spins": "`overlock run --spins`",
-    "profile": "`overlock profile` tells planted causes",
+    "runtimes": "`overlock profile`: locks of libraries and languages",
+    "planted": "`overlock profile`: planted causes, and threads that spin",
     "doctor": "`overlock doctor`",
 }
 

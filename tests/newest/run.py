@@ -72,15 +72,17 @@ exec chroot "$root" /usr/bin/env --chdir="$PWD" -i PATH=/usr/bin:/bin LANG=C.UTF
 """
 # Within a namespace of mounts, the root has the folders that sources and outputs are in.
 WITHIN = """
-root=$1 top=$2 build=$3
-mkdir -p "$root$top" "$root$build"
+root=$1 top=$2 script=$3
+shift 3
 mount --rbind /dev "$root/dev"
 mount --rbind /proc "$root/proc"
-mount --bind "$top" "$root$top"
-mount --bind "$build" "$root$build"
 mount --bind /tmp "$root/tmp"
+for folder; do
+	mkdir -p "$root$folder"
+	mount --bind "$folder" "$root$folder"
+done
 cd "$top"
-exec bash -euc "$4"
+exec bash -euc "$script"
 """
 
 
@@ -95,14 +97,15 @@ def _pytest(*paths: str) -> str:
 
 
 INTERPOSER = ("pthread", "calls", "names", "barriers")
-PROFILE = ("planted", "spins", "runtimes")
+PROFILE = ("planted", "spins")
 COMMANDS = {
     "build": Check("cmake --build build -j $(nproc) -- -k 0", tests=False),
     "conformance": Check(_pytest("tests/run/conformance/test_conformance.py")),
     "interposer": Check(_pytest(*(f"tests/run/test_{name}.py" for name in INTERPOSER))),
     "openmp": Check(_pytest("tests/run/openmp/test_openmp.py")),
     "spins": Check(_pytest("tests/run/spins/test_spins.py")),
-    "profile": Check(_pytest(*(f"tests/profile/test_{name}.py" for name in PROFILE))),
+    "runtimes": Check(_pytest("tests/profile/test_runtimes.py")),
+    "planted": Check(_pytest(*(f"tests/profile/test_{name}.py" for name in PROFILE))),
     "doctor": Check(_pytest("tests/doctor")),
 }
 
@@ -125,7 +128,8 @@ class Place:
         if self.root:
             where = ("usr/lib/x86_64-linux-gnu/pkgconfig", "usr/share/pkgconfig")
             env["PKG_CONFIG_LIBDIR"] = ":".join(str(self.root / name) for name in where)
-            words = ["bash", "-euc", WITHIN, "within", str(self.root), str(TOP), str(BUILD), script]
+            folders = map(str, dict.fromkeys((TOP, BUILD, NATIVE.parent)))
+            words = ["bash", "-euc", WITHIN, "within", str(self.root), str(TOP), script, *folders]
         return subprocess.run(
             [*(AMONG_ALL if self.root else ()), *words],
             cwd=TOP,
