@@ -227,7 +227,7 @@ class Run:
         data = self.folder / "perf.data"
         data.unlink(missing_ok=True)
         self(f"perf record -q -m 4M -o {data} --user-callchains -g -e {FUTEX} -- {within}", what)
-        words = ["perf", "report", "-i", data, "--stdio", "--no-children", "-g", "none"]
+        words = ["perf", "report", "-i", str(data), "--stdio", "--no-children", "-g", "none"]
         words += ["--sort", "dso,sym", "-n"]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         return of_perf(done.stdout)
@@ -344,7 +344,9 @@ def verdict(found: Counts) -> str:
         if own_share(found) > HALF:
             return "own runtime: not reached"
         return "cannot tell" if profile["doubts"] else "nothing to gain"
-    return VERDICTS.get(most, "own runtime: not reached")
+    if most in VERDICTS:
+        return VERDICTS[most]
+    return "own runtime: not reached" if own_share(found) > HALF else "cannot tell"
 
 
 def own_share(found: Counts) -> float:

@@ -106,13 +106,17 @@ VERDICTS = {
     "nothing to gain": counts(lock(9), lost_ns=9),
     "`run` reaches it": counts(lock(10), lost_ns=10),
     "cannot tell": counts(lock(9), lost_ns=9, doubts=["its code was not sampled"]),
-    "own runtime: not reached": counts(own=11),
+    "own runtime: not reached": counts(lock(99, function="f"), lost_ns=99, own=11),
     "glibc's own: not reached": counts(lock(99, function="sem_wait"), lost_ns=99),
     "`run`, or `--openmp all` for libgomp's": counts(lock(9, function="omp_set_lock"), lost_ns=90),
     "`--spins`": counts(SPUN, lost_ns=100, spun_ns=10, yields=1),
     "spins, but no loop yields unless it is named": counts(SPUN, lost_ns=100, spun_ns=10),
     "own runtime: refused, statically linked": counts() | {"refused": "statically linked"},
 }
+
+
+def test_waits_by_what_has_no_name_are_not_judged() -> None:
+    assert reached.verdict(counts(lock(99, function=None), lost_ns=99)) == "cannot tell"
 
 
 @pytest.mark.parametrize("words", VERDICTS)

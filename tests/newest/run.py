@@ -18,6 +18,7 @@ table of docs/compat.md. Needs root and mmdebstrap. Exits with 1 if a check fail
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -57,6 +58,7 @@ PACKAGES = (
     ),
 )
 JUNIT = "newest.xml"
+PATH = re.compile(r"(?:/[\w.-]+)+/")  # of this machine
 SECONDS = 3600  # of one check; a hang fails
 COMPILERS = ("cc", "gcc", "g++", "clang", "clang++")
 
@@ -204,7 +206,8 @@ def counted(file: Path) -> dict[str, Any]:
         if told is not None:
             said = (told.get("message") or told.text or "").strip().splitlines()
             where = f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name')}"
-            why.setdefault(ended, f"{where}: {said[0] if said else 'no message'}")
+            text = PATH.sub("", said[0]) if said else "no message"
+            why.setdefault(ended, f"{where}: {text}")
     found: dict[str, Any] = dict(counts)
     return found | {f"first_{ended}": text[:300] for ended, text in why.items()}
 

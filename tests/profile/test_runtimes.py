@@ -126,7 +126,7 @@ HEALTHY = [
 
 def _waits_in_the_library(program: Path) -> bool:
     """As since libstdc++ 16. Before, a function of the program was named after what waits."""
-    listed = ["nm", "--dynamic", "--demangle", program]
+    listed = ["nm", "--dynamic", "--demangle", str(program)]
     names = subprocess.run(listed, capture_output=True, text=True, check=True).stdout
     return "std::__detail::__wait_impl(" in names
 

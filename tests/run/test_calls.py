@@ -135,7 +135,7 @@ def test_each_call_is_in_the_list(observed: dict[str, Calls], name: str) -> None
 
 def glibc_of(program: Path) -> tuple[int, ...]:
     """By its loader, which need not be this system's."""
-    listed = ["readelf", "--program-headers", "--wide", program]
+    listed = ["readelf", "--program-headers", "--wide", str(program)]
     text = subprocess.run(listed, capture_output=True, text=True, check=True).stdout
     loader = re.search(r"interpreter: ([^]]+)\]", text)
     assert loader, text

@@ -6,13 +6,13 @@ int main(void)
 {
 	long count = 0, sum = 0;
 
-	#pragma omp parallel num_threads(4)
+#pragma omp parallel num_threads(4)
 	for (int i = 0; i < 50000; i++) {
-		#pragma omp critical
+#pragma omp critical
 		count++;
 	}
 	for (int i = 0; i < 1000; i++) {
-		#pragma omp parallel for num_threads(4) reduction(+ : sum)
+#pragma omp parallel for num_threads(4) reduction(+ : sum)
 		for (int j = 0; j < 1000; j++)
 			sum += j;
 	}

@@ -8,7 +8,7 @@
 int main()
 {
 	std::counting_semaphore<8> free(1);
-	std::atomic<int> turn{0};
+	std::atomic<int> turn{ 0 };
 	long count = 0;
 	std::vector<std::jthread> all;
 	for (int me = 0; me < 4; me++)
