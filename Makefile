@@ -105,7 +105,20 @@ deb: ## build Debian packages of library, headers, interposer and command into b
 third-party: ## run third-party test suites under the locks and natively; an hour; ARGS="--only NAME", --help
 	@tools/setup third-party
 	@$(MAKE) --no-print-directory native
-	@$(PYTHON) -m tests.thirdparty.run --build $(BUILD) $(ARGS)
+	@$(PYTHON) -m tests.run.thirdparty.run --build $(BUILD) $(ARGS)
+
+# What was checked is kept: after Ctrl-C the same command goes on.
+.PHONY: newest reached
+newest: ## build and test on Debian 12, 13 and sid, each in a root, for docs/compat.md; root, two hours; ARGS="--only sid --check spins"
+	@tools/setup test
+	@tools/setup bare
+	@$(MAKE) --no-print-directory native WITH_TESTS=ON
+	@$(PYTHON) -m tests.newest.run $(ARGS)
+	@$(PYTHON) tools/docs_tables.py
+
+reached: build ## count what `overlock run` reaches in the programs of lab/survey/reached.toml; root, perf, half an hour; ARGS="--only xz"
+	@$(PYTHON) tools/reached.py $(ARGS)
+	@$(PYTHON) tools/docs_tables.py
 
 bench: build ## compare the locks; ARGS="--threads 4,8,16 --json FILE"
 	@$(OVERLOCK) bench sections $(ARGS)

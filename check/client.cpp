@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "client.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace ol::check {

@@ -13,6 +13,7 @@
 #include <check/engine/subjects.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <climits>
 #include <csignal>

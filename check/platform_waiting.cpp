@@ -3,6 +3,8 @@
 #include "format.h"
 #include "world.h"
 
+#include <algorithm>
+
 namespace ol::check {
 
 void World::relax(Ticks until, Place place) {

@@ -4,6 +4,7 @@
 
 #include <overlock/checked.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>

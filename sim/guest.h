@@ -6,6 +6,8 @@
 #include "scenario.h"
 #include "task.h"
 
+#include <algorithm>
+
 #include <bench/workload/random.h>
 
 namespace ol::simulator {

@@ -6,6 +6,7 @@
 #include "guest.h"
 
 #include <check/engine/memory.h>
+#include <algorithm>
 #include <unordered_map>
 
 namespace ol::simulator {

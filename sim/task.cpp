@@ -4,6 +4,7 @@
 #include "guest.h"
 #include "simulation.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 

@@ -10,6 +10,7 @@
 #include <check/engine/transaction.h>
 #include <overlock/port.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <functional>

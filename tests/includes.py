@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""No cycle of includes between units, and no folder that includes what it may not.
+"""No cycle of includes between units, no folder that includes what it may not, and none forgotten.
 
 A unit is a header with the source of the same name: run.c that includes cell.h, and cell.c that
 includes run.h, are a cycle. Lists (*.def) are free to include. Before the check of this tree, it
@@ -98,10 +98,34 @@ def forbidden(source: Path, included: Path) -> str:
     return ""
 
 
+# Which headers a standard header brings along differs: libstdc++ 16's bring this one no more.
+ALGORITHM = re.compile(
+    r"\bstd::(?:ranges::)?((?:all|any|none)_of|clamp|copy|count(?:_if)?|equal|fill|find(?:_if)?|"
+    r"(?:lower|upper)_bound|max|min|(?:max|min)_element|remove(?:_if)?|reverse|rotate|shuffle|"
+    r"(?:stable_)?sort|transform|unique)\("
+)
+IN_CPP = ("bench", "check", "lib", "profile", "python", "sim", "tests/check", "tests/sim")
+
+
+def forgotten(top: Path) -> list[str]:
+    found = []
+    for folder in IN_CPP:
+        for path in sorted((top / folder).rglob("*")):
+            if path.suffix not in KINDS or not path.is_file():
+                continue
+            text = path.read_text(errors="replace")
+            used = ALGORITHM.search(text)
+            if used and "<algorithm" not in INCLUDE.findall(text):
+                where = path.relative_to(top)
+                found.append(f"{where} uses std::{used[1]}; include <algorithm>")
+    return found
+
+
 def faults(top: Path) -> list[str]:
     pairs = edges(top)
     assert pairs, f"no sources in {top}"
-    return [fault for fault in (cycle(pairs), *(forbidden(*pair) for pair in pairs)) if fault]
+    every = (cycle(pairs), *(forbidden(*pair) for pair in pairs), *forgotten(top))
+    return [fault for fault in every if fault]
 
 
 # Files and what each includes; the last one of each tree is wrong.
@@ -133,9 +157,21 @@ def judge_planted(tree: dict[str, str]) -> None:
         assert not cycle(edges(top)), tree
 
 
+def judge_forgotten() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        source = Path(name) / "check/a.cpp"
+        source.parent.mkdir()
+        for function, is_found in (("std::find_if(", True), ("std::find_ifs(", False)):
+            source.write_text(f"auto a = {function}1);\n")
+            assert len(forgotten(Path(name))) == is_found, function
+            source.write_text(f"#include <algorithm>\n{source.read_text()}")
+            assert not forgotten(Path(name)), function
+
+
 def main() -> int:
     for tree in PLANTED:
         judge_planted(tree)
+    judge_forgotten()
     found = faults(TOP)
     for fault in found:
         print(fault, file=sys.stderr)

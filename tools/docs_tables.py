@@ -19,6 +19,8 @@ import guest_measured
 import judged
 import knowledge_measured
 import machines
+import newest
+import reached
 import replay_validated
 import reproduced
 import scheduler_measured
@@ -344,6 +346,10 @@ PARTS: dict[str, Callable[..., str]] = {
     "spins-about": spins_measured.about_table,
     "survey": survey.waiting,
     "survey-counts": survey.counts,
+    "survey-reached": reached.counts_table,
+    "survey-verdicts": reached.summary,
+    "newest-checks": newest.checks_table,
+    "newest-versions": newest.versions_table,
     "survey-measured": survey.measured,
     "survey-commands": survey.commands,
 }

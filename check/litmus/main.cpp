@@ -5,6 +5,7 @@
 #include <check/engine/memory.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 

@@ -107,6 +107,24 @@ def test_another_interpreter_is_another_set_up(clone: Path) -> None:
         assert ("installing the overlock command" in done.stdout) == says
 
 
+@pytest.mark.parametrize("has", ["old", "new"])
+def test_a_package_that_a_release_calls_differently(clone: Path, has: str) -> None:
+    """Installed under either name it is not missing; else the name that the release knows is."""
+    (clone / "tools/packages.txt").write_text("demo\told|new\n")
+    path = f"{clone / 'bin'}:{os.environ['PATH']}"
+    script(clone / "bin/dpkg-query", f"echo installed {has}")
+    script(clone / "bin/id", "echo 0")
+    script(clone / "bin/apt-cache", f'[ "$2" = {has} ]')
+    script(clone / "bin/apt-get", f'echo "$*" >>{clone}/asked; case $* in *install*) exit 1; esac')
+    done = run(clone, "tools/setup", "demo", OVERLOCK_NO_INSTALL="1", PATH=path)
+    assert done.stderr.startswith("setup: missing for make demo: a .venv")
+    script(clone / "bin/dpkg-query", "echo installed other")
+    done = run(clone, "tools/setup", "demo", PATH=path)
+    assert done.stderr == f"setup: apt failed to install {has}; see above\n"
+    last = (clone / "asked").read_text().splitlines()[-1]
+    assert last.endswith(f"install --no-install-recommends {has}")
+
+
 def test_nothing_to_do_is_quick_and_silent() -> None:
     """In the checkout that runs this test, set-up is done: the stamp says so."""
     done = run(TOP, "tools/setup", "test", OVERLOCK_NO_INSTALL="1")

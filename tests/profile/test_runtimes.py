@@ -118,19 +118,34 @@ HEALTHY = [
     ("healthy_waits.cpp", CXX, "semaphore"),
     ("healthy_waits.cpp", CXX, "atomic"),
     ("healthy_waits.cpp", CXX, "latch"),
+    ("healthy_waits.cpp", f"{CXX} -g", "latch"),
     ("healthy_waits.rs", RUST, "channel"),
     ("healthy_waits.rs", RUST, "condition"),
 ]
+
+
+def _waits_in_the_library(program: Path) -> bool:
+    """As since libstdc++ 16. Before, a function of the program was named after what waits."""
+    listed = ["nm", "--dynamic", "--demangle", str(program)]
+    names = subprocess.run(listed, capture_output=True, text=True, check=True).stdout
+    return "std::__detail::__wait_impl(" in names
+
+
 BY_USE = ("semaphore", "atomic")  # some are locks: what threads do there tells, or cannot
 
 
 @pytest.mark.parametrize(
-    ("source", "command", "kind"), HEALTHY, ids=[f"{one[1][:5]}-{one[2]}" for one in HEALTHY]
+    ("source", "command", "kind"),
+    HEALTHY,
+    ids=[f"{one[1][:5]}{one[1][-3:]}-{one[2]}" for one in HEALTHY],
 )
 def test_no_alarm_for_waits_on_purpose(
     make: Build, tmp_path: Path, source: str, command: str, kind: str
 ) -> None:
-    found = profile(make(source, command, ""), tmp_path, kind)
+    program = make(source, command, "")
+    if (kind, command) == ("latch", CXX) and _waits_in_the_library(program):
+        pytest.skip("libstdc++ 16 inlines a latch, and only debug information tells of it")
+    found = profile(program, tmp_path, kind)
     waited = sum(one["wait_ns"] for one in found.report["locks"])
     assert found.report["lost_ns"] <= 0.1 * waited, found.said
     if kind not in BY_USE:

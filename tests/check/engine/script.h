@@ -8,6 +8,7 @@
 //      !       what the script's owner changes in the midst of an execution
 #include <check/world.h>
 
+#include <algorithm>
 #include <functional>
 #include <stdexcept>
 #include <string>

@@ -2,6 +2,8 @@
 // The papers' own illustrations, step by step, with the states they draw.
 #include "script.h"
 
+#include <algorithm>
+
 #include <check/client.h>
 #include <check/engine/subjects.h>
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Debian 12 as a newcomer has it: apt, make, git, and nothing else. Every user gets a copy."""
+"""A Debian as a newcomer has it: apt, make, git, and nothing else.
+
+Debian 12's is kept, and each test gets a copy. tests/newest has roots of others, which it keeps.
+"""
 
 import fcntl
 import os
@@ -20,6 +23,8 @@ from tests.profile.conftest import lacking
 
 RELEASE, PACKAGES = "bookworm", "ca-certificates,git,make"
 KEPT = BUILD / "bare"
+# The newest release's index is valid for a week, which a mirror may be behind.
+OLD = ("--aptopt=Acquire::Check-Valid-Until false",)
 # This machine's way to its package mirrors.
 SHARED = (
     *("etc/resolv.conf", "etc/hosts", "etc/pip.conf", "etc/apt/apt.conf.d"),
@@ -50,7 +55,7 @@ class Debian:
     root: Path
 
     def run(
-        self, script: str, unshared: tuple[str, ...] = UNSHARED
+        self, script: str, unshared: tuple[str, ...] = UNSHARED, seconds: float = 2 * HANG_S
     ) -> "subprocess.CompletedProcess[str]":
         """bash reads it, and stops at the first command that fails."""
         way = {name: value for name, value in os.environ.items() if WAY.fullmatch(name)}
@@ -60,7 +65,7 @@ class Debian:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=2 * HANG_S,
+            timeout=seconds,
             check=False,
         )
 
@@ -83,18 +88,23 @@ class Debian:
         assert "taken in" in done.stderr, done.stderr
 
     def take_checkout(self, folder: str) -> None:
-        """The tracked files as they are now."""
-        (self.root / folder).mkdir(parents=True)
+        """The tracked files as they are now, in place of earlier ones; what was
+        built stays."""
+        there = self.root / folder
+        for old in there.glob("*") if there.exists() else ():
+            if old.name not in ("build", ".venv"):
+                subprocess.run(["rm", "-rf", old], check=True)
+        there.mkdir(parents=True, exist_ok=True)
         names = ["git", "ls-files", "-z"]
         listed = subprocess.run(names, cwd=TOP, capture_output=True, check=True).stdout
         kept = b"\0".join(n for n in listed.split(b"\0") if n and (TOP / os.fsdecode(n)).exists())
         pack = ["tar", "-C", str(TOP), "-c", "--null", "-T", "-"]
         packed = subprocess.run(pack, input=kept, capture_output=True, check=True).stdout
-        subprocess.run(["tar", "-C", self.root / folder, "-x"], input=packed, check=True)
+        subprocess.run(["tar", "-C", there, "-x"], input=packed, check=True)
 
 
 @cache
-def why_not() -> str:
+def why_not(release: str = RELEASE, kept: Path = KEPT) -> str:
     """Why no such root can be made here; empty if it can."""
     if os.getuid() != 0:
         return "only root can enter another root file system"
@@ -102,26 +112,26 @@ def why_not() -> str:
         return "mmdebstrap is missing; tools/setup bare installs it"
     if subprocess.run([*UNSHARED, "true"], capture_output=True, check=False).returncode:
         return "this machine allows no namespaces"
-    with _locked():
-        if (KEPT / "made").exists():
+    with _locked(kept):
+        if (kept / "made").exists():
             return ""
-        shutil.rmtree(KEPT / "root", ignore_errors=True)
-        command = ["mmdebstrap", "--quiet", "--variant=apt", f"--include={PACKAGES}", RELEASE]
+        shutil.rmtree(kept / "root", ignore_errors=True)
+        command = ["mmdebstrap", "--quiet", "--variant=apt", f"--include={PACKAGES}", *OLD, release]
         done = subprocess.run(
-            [*command, KEPT / "root"], capture_output=True, text=True, check=False
+            [*command, kept / "root"], capture_output=True, text=True, check=False
         )
         if done.returncode:
             return f"mmdebstrap failed: {done.stderr.strip().splitlines()[-1:]}"
-        _share(KEPT / "root")
-        (KEPT / "made").touch()
+        _share(kept / "root")
+        (kept / "made").touch()
     return ""
 
 
 @contextmanager
-def _locked() -> Iterator[None]:
+def _locked(kept: Path) -> Iterator[None]:
     """Suites run beside each other."""
-    KEPT.mkdir(parents=True, exist_ok=True)
-    with (KEPT / "lock").open("w") as file:
+    kept.mkdir(parents=True, exist_ok=True)
+    with (kept / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

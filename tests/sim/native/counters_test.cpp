@@ -3,6 +3,7 @@
 #include "traced.h"
 
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <map>
 
 namespace ol::simulator {

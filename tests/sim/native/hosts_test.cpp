@@ -3,6 +3,7 @@
 #include "plans.h"
 
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <set>
 #include <sim/results.h>
 

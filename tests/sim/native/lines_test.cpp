@@ -3,6 +3,7 @@
 #include <sim/machine.h>
 
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <set>
 
 namespace ol::simulator {

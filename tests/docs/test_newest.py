@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""The checks on newer releases: what is read of them, what is kept, and what is run again."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import newest as tables
+from tests.newest import run as newest  # also puts tools/ on the path
+
+JUNIT = """<testsuites><testsuite>
+<testcase classname="tests.run.a" name="fine"/>
+<testcase classname="tests.run.a" name="bad">
+<failure message="assert 1 == 2&#10;more">x</failure></testcase>
+<testcase classname="tests.run.a" name="worse"><error message="boom"/></testcase>
+<testcase classname="tests.run.a" name="left"><skipped message="no gdb"/></testcase>
+</testsuite></testsuites>"""
+
+
+def test_a_report_of_pytest_is_counted_and_the_first_failure_kept(tmp_path: Path) -> None:
+    (tmp_path / "r.xml").write_text(JUNIT)
+    assert newest.counted(tmp_path / "r.xml") == {
+        "passed": 1,
+        "failed": 2,
+        "skipped": 1,
+        "first_failed": "a::bad: assert 1 == 2",
+        "first_skipped": "a::left: no gdb",
+    }
+
+
+def test_a_cell() -> None:
+    assert tables.shown({"passed": 1200, "failed": 1, "seconds": 9}) == "1,200 passed, 1 failed"
+    assert tables.shown({tables.REFUSED: "no root"}) == "not run: no root"
+    assert tables.shown(None) == "not run yet"
+
+
+def test_what_is_done_at_this_commit_is_not_done_again() -> None:
+    known: dict[str, Any] = {"commit": "a", "checks": {"spins": {"passed": 1}}}
+    assert newest.wanted(known, ["spins", "openmp"], "a", again=False) == ["openmp"]
+    assert newest.wanted(known, ["spins", "openmp"], "b", again=False) == ["spins", "openmp"]
+    assert newest.wanted(known, ["spins", "openmp"], "a", again=True) == ["spins", "openmp"]
+
+
+def test_a_release_that_cannot_be_had_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def refused(release: str) -> newest.Place:
+        raise RuntimeError(f"no {release} here")
+
+    monkeypatch.setattr(newest, "prepared", refused)
+    for module in (newest, tables):
+        monkeypatch.setattr(module, "FILE", tmp_path / "newest.json")
+    found: dict[str, Any] = {}
+    newest.on_release("sid", ["spins"], found, again=False)
+    assert tables.load()["sid"]["checks"]["spins"] == {tables.REFUSED: "no sid here"}
+
+
+def test_each_check_is_kept_as_soon_as_it_is_done(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As Ctrl-C leaves them."""
+
+    def stops_at_the_second(_: newest.Place, check: newest.Check) -> dict[str, Any]:
+        if check is newest.COMMANDS["openmp"]:
+            raise KeyboardInterrupt
+        return {"passed": 3}
+
+    monkeypatch.setattr(newest, "prepared", lambda name: newest.Place(name, None, tmp_path))
+    monkeypatch.setattr(newest, "versions", lambda _: {"glibc": "2.43"})
+    monkeypatch.setattr(newest, "checked", stops_at_the_second)
+    for module in (newest, tables):
+        monkeypatch.setattr(module, "FILE", tmp_path / "newest.json")
+    with pytest.raises(KeyboardInterrupt):
+        newest.on_release("sid", ["spins", "openmp"], {}, again=False)
+    assert tables.load()["sid"]["checks"] == {"spins": {"passed": 3}}
+    assert tables.version_rows(tables.load())[0] == ["glibc", "-", "-", "2.43"]
+
+
+def test_a_compiler_of_a_root_leaves_objects_and_static_programs_alone(tmp_path: Path) -> None:
+    """Only a program that is linked dynamically has a loader to be told of."""
+    script = newest.COMPILER.format(root="/r", name="gcc")
+    file = tmp_path / "gcc"
+    file.write_text(script.replace("exec chroot", "echo"))
+
+    def said(*words: str) -> str:
+        return subprocess.run(
+            ["bash", file, *words], capture_output=True, text=True, check=True
+        ).stdout
+
+    assert "--dynamic-linker=/r/lib64/" in said("a.c", "-o", "a")
+    for word in ("-c", "-static", "--version"):
+        assert "--dynamic-linker" not in said(word, "a.c")
