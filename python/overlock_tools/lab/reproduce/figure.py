@@ -26,9 +26,9 @@ from overlock_tools.lab.reproduce.answers import Answer
 from overlock_tools.lab.reproduce.rows import RIG_WORDS, RIGS, Row
 
 # For each rig a mark, here and in the key below the picture.
-MARKERS = dict(zip(RIGS, "*Pos^X", strict=True))
-SIGNS = dict(zip(RIGS, "★✚●■▲✖", strict=True))
-COLOURS = dict(zip(RIGS, (3, 5, 2, 4, 1, 0), strict=True))  # of SERIES
+MARKERS = dict(zip(RIGS, "*Pos^vphX", strict=True))
+SIGNS = dict(zip(RIGS, "★✚●■▲▼⬟⬢✖", strict=True))
+COLOURS = dict(zip(RIGS, (3, 5, 2, 4, 1, 6, 7, 3, 0), strict=True))  # of SERIES
 PAPER_SIGN, BOUND_SIGN = "◇", "▒"
 
 LETTERS = 60  # of a line of a label

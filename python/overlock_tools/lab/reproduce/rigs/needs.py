@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from overlock_tools.core.system import native
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.guest import paths
+from overlock_tools.lab.sched import build as scx
 
 
 def missing(needs: Sequence[str]) -> str:
@@ -22,7 +23,10 @@ def _missing(need: str) -> str:
             return (
                 "" if paths.home(variant=name).built() else f"a guest kernel: {how}, some minutes"
             )
-        if kind == "native":
+        if kind == "sched":
+            if not scx.rig(None).programs.exists() and not shutil.which("mmdebstrap"):
+                return "mmdebstrap is not installed; `overlock guest sched` fetches 1.5 GB with it"
+        elif kind == "native":
             native.file(name)
         elif not shutil.which(kind):
             return f"{kind} is not installed"
