@@ -82,6 +82,10 @@ class Source(ABC):
         """What another step takes."""
         return 0.0
 
+    def next_s(self) -> float:
+        """What the next step takes."""
+        return self.more_s() if self.has_begun else self.forecast_s
+
     def took(self) -> dict[str, float]:
         """Seconds, for the next forecast."""
         return {self.name: self.took_s}

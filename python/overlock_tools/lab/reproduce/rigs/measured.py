@@ -137,6 +137,9 @@ class Measurement(Source):
     def more_s(self) -> float:
         return self.of_round * MORE_ROUNDS
 
+    def next_s(self) -> float:
+        return self.of_round * (MORE_ROUNDS if self.rounds else self.plan.rounds)
+
     def took(self) -> dict[str, float]:
         return super().took() | {f"{self.name}, a round": self.took_s / max(self.rounds, 1)}
 
