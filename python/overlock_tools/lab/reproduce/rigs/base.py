@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from overlock_tools.core.system import children
 from overlock_tools.core.system.errors import last_line
@@ -107,6 +107,9 @@ class Judged:
     lacks: str = ""  # beside what the row says: points that were not measured
 
 
+AnySource = TypeVar("AnySource", bound=Source)
+
+
 class Asked(ABC):
     """A row's question to a rig."""
 
@@ -125,5 +128,6 @@ class Known:
     guest: Sequence[str] = ()  # options for `overlock guest run`, after a measurement's own
     sources: dict[str, Source] = field(default_factory=dict)
 
-    def source(self, made: Source) -> Source:
-        return self.sources.setdefault(made.name, made)
+    def source(self, made: AnySource) -> AnySource:
+        """That of the same name, which is of the same kind."""
+        return cast("AnySource", self.sources.setdefault(made.name, made))

@@ -170,14 +170,8 @@ class Measured(Asked):
         self.numbers = {name: check({**raw, **anything}) for name, raw in numbers.items()}
         asked = (*self.checks, *self.numbers.values())
         names = dict.fromkeys(name for one in asked for name in _measurements_of(one))
-        self.by_name = {name: self._source(name, known) for name in names}
+        self.by_name = {name: known.source(Measurement(name, known)) for name in names}
         self.sources = list(self.by_name.values()) if machine.cpus() >= self.cpus else []
-
-    @staticmethod
-    def _source(name: str, known: Known) -> Measurement:
-        made = known.source(Measurement(name, known))
-        assert isinstance(made, Measurement)
-        return made
 
     def judge(self) -> Judged:
         if (here := machine.cpus()) < self.cpus:

@@ -62,14 +62,8 @@ class Simulated(Asked):
     def __init__(self, way: Way, known: Known, row: str) -> None:
         self.claims = [claims.claims()[claim] for claim in ids(way, row)]
         names = claims.scenarios(self.claims)
-        self.simulations = [self._source(name, known) for name in names]
+        self.simulations = [known.source(Simulation(name, known)) for name in names]
         self.sources = self.simulations
-
-    @staticmethod
-    def _source(scenario: str, known: Known) -> Simulation:
-        made = known.source(Simulation(scenario, known))
-        assert isinstance(made, Simulation)
-        return made
 
     def judge(self) -> Judged:
         """Of all claims of a row."""
