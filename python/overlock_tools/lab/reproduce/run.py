@@ -126,14 +126,18 @@ class Run:
             done = sum(q.is_over for q in self.questions)
             left = in_words(self.forecast_s())
             say(f"[{done}/{len(self.questions)}, about {left} left] {source.name}")
-            foretold, before = source.next_s(), source.took_s
-            source.step(self.place)
-            self.paces[type(source)].add(foretold, source.took_s - before)
-            self.answers.took_s |= source.took()
-            if source.failed:
-                say(f"  {source.failed}")
-            self.judge(q for q in self.questions if source in q.asked.sources)
+            self.advance(source)
         self.judge(q for q in self.questions if q.state == State.OPEN)
+
+    def advance(self, source: Source) -> None:
+        foretold, before = source.next_s(), source.took_s
+        source.step(self.place)
+        if not source.was_kept:
+            self.paces[type(source)].add(foretold, source.took_s - before)
+        self.answers.took_s |= source.took()
+        if source.failed:
+            say(f"  {source.failed}")
+        self.judge(q for q in self.questions if source in q.asked.sources)
 
     def judge(self, questions: Iterable[Question]) -> None:
         for question in questions:

@@ -60,6 +60,7 @@ class Source(ABC):
         self.failed = ""
         self.has_begun = False
         self.is_over = False  # another step would tell nothing new
+        self.was_kept = False  # of the last step: an interrupted run has left it
 
     def missing(self) -> str:
         """Why it cannot run on this machine; empty: it can."""
@@ -71,7 +72,7 @@ class Source(ABC):
         return ()
 
     def step(self, place: Place) -> None:
-        began, self.has_begun = time.monotonic(), True
+        began, self.has_begun, self.was_kept = time.monotonic(), True, False
         self.failed = self.advance(place)
         self.is_over = self.is_over or bool(self.failed)
         took = time.monotonic() - began

@@ -115,7 +115,8 @@ class Measurement(Source):
         rounds = min(rounds, self.plan.most - self.rounds)
         name = self.file_name
         file = place.measured / f"{name}.json"
-        if not file.exists():  # of an interrupted run, else
+        self.was_kept = file.exists()
+        if not self.was_kept:
             part = file.with_name(f"{name}-part.json")
             words = self.plan.words(rounds, str(part))
             if failed := place.overlock(words, name, self.of_round * rounds):

@@ -34,6 +34,7 @@ class Simulation(Source):
         runs = claims.load([self.scenario], range(self.seeds + 1, self.seeds + SEEDS + 1))
         before = _cpu_s()
         share = claims.simulate(runs, place.folder / "runs", self.cluster)
+        self.was_kept = not share
         if share and not self.cluster:
             self.of_seed = (_cpu_s() - before) / share / SEEDS
         self.runs.join(runs)
