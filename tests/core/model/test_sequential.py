@@ -75,6 +75,10 @@ def test_what_was_decided_stays_decided() -> None:
         ([2.0] * 5, 1.0, 3.0, None),
         ([2.0, 4.0] * 6, 1.0, 3.0, None),
         ([0.0] * 6, 0.0, 1.0, True),
+        ([1.0] * 6, 1.0, 3.0, True),  # what is on a bound is between them
+        ([1.0] * 6, 0.0, 1.0, True),
+        ([3.0] * 8 + [4.0] * 6, 1.0, 3.0, True),
+        ([4.0, 3.0] * 12, 1.0, 3.0, None),
     ],
 )
 def test_between_two_bounds(

@@ -196,6 +196,24 @@ def test_the_cheapest_comes_first_and_the_budget_is_kept(tmp_path: Path) -> None
     }
 
 
+def test_a_forecast_follows_the_pace_of_what_was_done(tmp_path: Path) -> None:
+    """What an interrupted run has left took no time, and tells nothing."""
+
+    class Slow(Fake):
+        def step(self, place: Place) -> None:
+            super().step(place)
+            self.was_kept = self.name == "kept"
+            self.took_s = 0.0 if self.was_kept else 3 * 8.0
+
+    first, second, third = Slow("kept", 6.0), Slow("slow", 8.0), Slow("left", 10.0)
+    one = running(tmp_path, first, second, third)
+    left = []
+    for _ in range(2):
+        one.advance(next(one.steps()))
+        left.append(one.forecast_s())
+    assert left == [18.0, 30.0]
+
+
 def test_all_begin_before_one_goes_on(tmp_path: Path) -> None:
     """A row that is hard to decide does not use up the time of the others."""
     order: list[str] = []

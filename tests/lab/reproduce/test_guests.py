@@ -53,6 +53,15 @@ def test_what_other_options_measured_is_not_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("ns", "share"), [([1500.0, 7000.0], 0.01), ([1500.0, 5000.0], 0.0)])
 def test_sections_above_2_to_the_14_cycles_are_counted(ns: list[float], share: float) -> None:
     cell = Cell(1, "ticket", 2, 1.0, 1.0, 1.0)
-    assert measured._value_of(measured.LONG_HOLDS, cell) is None
+    assert measured._value_of("long_holds", cell) is None
     cell.hold = histograms.packed(ns, [990, 10])
-    assert measured._value_of(measured.LONG_HOLDS, cell) == pytest.approx(share)
+    assert measured._value_of("long_holds", cell) == pytest.approx(share)
+
+
+def test_an_average_is_compared_with_an_average() -> None:
+    """A few long sections move the mean, not the median."""
+    cell = Cell(1, "ticket", 2, 1.0, 1.0, 1.0, hold=histograms.packed([100.0, 1000.0], [90, 10]))
+    assert measured._value_of("hold", cell) == pytest.approx(100, rel=0.01)
+    assert measured._value_of("hold_mean", cell) == pytest.approx(190, rel=0.01)
+    (row,) = rows.chosen("teabe2017-fig3-average", None)
+    assert [way.asked["check"][0]["measure"] for way in row.ways] == ["hold_mean"]

@@ -25,7 +25,7 @@ VM = {
     "name": "vm",
     "contexts": [CONTEXT, CONTEXT | {"turns": 300}],
     "waits": {"total_ns": 80.0},
-    "events": {"ACQUIRE": 500, "STALL": 50, "STALL_FREE": 20, "LHP": 7} | TX,
+    "events": {"ACQUIRE": 500, "STALL": 50, "STALL_FREE": 20, "LHP": 7, "STEAL": 12} | TX,
     "positions": {"QUEUE": [[0, 9], [1, 1]], "STEAL": [[0, 6], [1, 3], [2, 2], [3, 1]]},
     "overtakers": [[1, 4, 1], [3, 4, 2], [9, 4, 1], [0, 1, 50]],
 }

@@ -16,27 +16,34 @@ STAKES = (0.5, 0.9)  # parts of the capital that are bet, half of it in each way
 MOST_ROUNDS = 40  # a median that is not decided by then is too near to its bound
 
 
-def surely_above(values: Sequence[float], bound: float, alpha: float = ALPHA) -> bool:
-    """Whether the median of all rounds that might be is above it; rounds in the order they came."""
+def surely_above(
+    values: Sequence[float], bound: float, alpha: float = ALPHA, on_it: int = 0
+) -> bool:
+    """Whether the median of all rounds that might be is above it; rounds in the order they came.
+
+    A round on the bound tells nothing; with on_it = 1 it is for the claim, which is then that the
+    median is not below the bound; with -1 it is against it.
+    """
     if bound == -inf:
         return True
     capital = [1.0 / len(STAKES)] * len(STAKES)
     for value in values:
-        if value != bound:  # a round on the bound tells nothing
-            won = 1 if value > bound else -1
-            capital = [had * (1 + won * stake) for had, stake in zip(capital, STAKES, strict=True)]
+        won = on_it if value == bound else 1 if value > bound else -1
+        capital = [had * (1 + won * stake) for had, stake in zip(capital, STAKES, strict=True)]
         if sum(capital) >= 1 / alpha:
             return True
     return False
 
 
-def surely_below(values: Sequence[float], bound: float, alpha: float = ALPHA) -> bool:
-    return surely_above([-value for value in values], -bound, alpha)
+def surely_below(
+    values: Sequence[float], bound: float, alpha: float = ALPHA, on_it: int = 0
+) -> bool:
+    return surely_above([-value for value in values], -bound, alpha, on_it)
 
 
 def within(values: Sequence[float], low: float, high: float, alpha: float = ALPHA) -> bool | None:
-    """Whether the median lies between them; None: not decided."""
-    if surely_below(values, low, alpha) or surely_above(values, high, alpha):
+    """Whether the median lies between them, or on one of them; None: not decided."""
+    if surely_below(values, low, alpha, -1) or surely_above(values, high, alpha, -1):
         return False
-    inside = (low <= 0 or surely_above(values, low, alpha)) and surely_below(values, high, alpha)
-    return True if inside else None
+    inside = low <= 0 or surely_above(values, low, alpha, 1)
+    return True if inside and surely_below(values, high, alpha, 1) else None

@@ -26,18 +26,14 @@ from overlock_tools.lab.reproduce.answers import Answer
 from overlock_tools.lab.reproduce.rows import RIG_WORDS, RIGS, Row
 
 # For each rig a mark, here and in the key below the picture.
-MARKERS = dict(zip(RIGS, "*Pos^X", strict=True))
-SIGNS = dict(zip(RIGS, "★✚●■▲✖", strict=True))
-COLOURS = dict(zip(RIGS, (3, 5, 2, 4, 1, 0), strict=True))  # of SERIES
+MARKERS = dict(zip(RIGS, "*Pos^vphX", strict=True))
+SIGNS = dict(zip(RIGS, "★✚●■▲▼⬟⬢✖", strict=True))
+COLOURS = dict(zip(RIGS, (3, 5, 2, 4, 1, 6, 7, 3, 0), strict=True))  # of SERIES
 PAPER_SIGN, BOUND_SIGN = "◇", "▒"
 
 LETTERS = 60  # of a line of a label
-LABEL, BAND, GAP, TOP = (
-    0.15,
-    0.13,
-    0.14,
-    0.05,
-)  # inches: a label's line, a series' marks, what is between lines, and above marks
+# Inches: a label's line, a series' marks, what is between lines, and above marks.
+LABEL, BAND, GAP, TOP = 0.15, 0.13, 0.14, 0.05
 LEFT, RIGHT = 0.22, 0.28  # with room for a value that is off the axis
 MOST_LINES = 14  # of a picture: more would not fit a printed page
 FAR = 10  # from which ratio on the axis is logarithmic
@@ -92,10 +88,6 @@ class Series:
 
     answer: Answer
     colour: int
-
-    @property
-    def marker(self) -> str:
-        return MARKERS[self.answer.rig]
 
 
 @dataclass(frozen=True)
@@ -239,10 +231,8 @@ class _Drawing:
 
     def _label(self, words: str, y: float) -> None:
         """By a name that svg() replaces."""
-        name = f"LABEL{len(self.names)}"
+        self._text(0, y, f"LABEL{len(self.names)}", color=INK, va="bottom")
         self.names.append(words)
-        across = self.axes.get_yaxis_transform()
-        self.axes.text(0, y, name, transform=across, color=INK, size=SMALL, va="bottom")
 
     def _bound(self, line: Line, top: float, bottom: float) -> None:
         if not line.bound:
@@ -256,48 +246,29 @@ class _Drawing:
         ink = SERIES[series.colour][0]
         ends = [self._placed(end) for end in (point.least, point.most)]
         self.axes.plot([x for x, _ in ends], [y, y], color=ink, linewidth=2.2, alpha=0.75)
-        for (x, side), value in zip(ends, (point.least, point.most), strict=True):
-            if side:
-                self._arrow(x, y, side, value, ink)
-        self._mark(point.median, y, series.marker, ink)
+        beyond = [end for end in (point.least, point.most) if self._placed(end)[1]]
+        for value in (*beyond, point.median):
+            self._mark(value, y, MARKERS[series.answer.rig], ink)
 
     def _mark(self, value: float, y: float, marker: str, ink: str, hollow: bool = False) -> None:
+        """An arrow at the edge, for what is beyond it."""
         x, side = self._placed(value)
+        look = {"markersize": 5.5, "zorder": 4.0, "markeredgewidth": 0.8}
         if side:
-            self._arrow(x, y, side, value, ink)
-            return
-        self.axes.plot(
-            [x],
-            [y],
-            linestyle="",
-            marker=marker,
-            markersize=7.5 if hollow else 5.5,
-            color=ink,
-            markerfacecolor="none" if hollow else ink,
-            markeredgewidth=1.4 if hollow else 0.8,
-            clip_on=False,
-            zorder=5 if hollow else 4,
-        )
+            marker, look["markersize"] = "<>"[side > 0], 6.5
+            words = "∞" if value == inf else "0" if value == 0 else ""
+            place, ha = (1.02, "left") if side > 0 else (-0.02, "right")
+            self._text(place, y, words, color=ink, ha=ha, va="center_baseline")
+        elif hollow:
+            look = {"markersize": 7.5, "zorder": 5.0, "markeredgewidth": 1.4}
+        fill = "none" if hollow and not side else ink
+        style: dict[str, Any] = {"color": ink, "markerfacecolor": fill, "marker": marker, **look}
+        self.axes.plot([x], [y], linestyle="", clip_on=False, **style)
 
-    def _arrow(self, x: float, y: float, side: int, value: float, ink: str) -> None:
-        """At the edge, for what is beyond it."""
-        marker = ">" if side > 0 else "<"
-        self.axes.plot(
-            [x],
-            [y],
-            linestyle="",
-            marker=marker,
-            markersize=6.5,
-            color=ink,
-            clip_on=False,
-            zorder=4,
-        )
-        words = "∞" if value == inf else "0" if value == 0 else ""
+    def _text(self, x: float, y: float, words: str, **how: Any) -> None:
+        """Across the axes from 0 to 1, at a height of the picture."""
         across = self.axes.get_yaxis_transform()
-        place, ha = (1.02, "left") if side > 0 else (-0.02, "right")
-        self.axes.text(
-            place, y, words, transform=across, color=ink, size=SMALL, ha=ha, va="center_baseline"
-        )
+        self.axes.text(x, y, words, transform=across, size=SMALL, **how)
 
     def _placed(self, value: float) -> tuple[float, int]:
         """Where on the axis, and whether it is beyond its left (-1) or right (1) end."""

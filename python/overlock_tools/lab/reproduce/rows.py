@@ -27,13 +27,19 @@ from overlock_tools.core.system.errors import Fail
 
 FOLDER = resources.files("overlock_tools.lab.reproduce") / "rows"
 # From what meets the papers' conditions most often to what does least.
-RIGS = ("proof", "computed", "native", "programs", "guest", "simulated")
+RIGS = (
+    *("proof", "computed", "native", "programs"),
+    *("guest", "nested", "xen", "sched", "simulated"),
+)
 RIG_WORDS = {
     "proof": "model checker",
     "computed": "computed",
     "native": "native",
     "programs": "real programs",
     "guest": "guests",
+    "nested": "guests under KVM",
+    "xen": "guests under Xen",
+    "sched": "counted guests",
     "simulated": "simulator",
 }
 MODELLED = "a real machine, host and load"

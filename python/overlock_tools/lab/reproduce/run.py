@@ -4,6 +4,7 @@
 import hashlib
 import shlex
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
@@ -22,6 +23,8 @@ from overlock_tools.lab.reproduce.rigs.simulated import Simulated
 from overlock_tools.lab.reproduce.rows import Row, Way
 
 FILE = "answers.json"
+PACE_FROM_S = 5.0
+OF_GUESTS = ("guest", "nested", "xen")
 
 
 def asked(row: Row, way: Way, known: Known) -> Asked:
@@ -49,6 +52,23 @@ class Question:
 
 
 @dataclass
+class Pace:
+    """How much longer than forecast steps of a kind took: another machine, or a busy one."""
+
+    foretold_s: float = 0.0
+    took_s: float = 0.0
+
+    def add(self, foretold_s: float, took_s: float) -> None:
+        self.foretold_s += foretold_s
+        self.took_s += took_s
+
+    @property
+    def factor(self) -> float:
+        """Little tells nothing."""
+        return self.took_s / self.foretold_s if self.foretold_s > PACE_FROM_S else 1.0
+
+
+@dataclass
 class Run:
     questions: list[Question]
     answers: Answers
@@ -57,6 +77,7 @@ class Run:
     commit: str = ""
     machines: Mapping[str, str] = field(default_factory=dict)  # by rig
     began: float = field(default_factory=time.monotonic)
+    paces: dict[type[Source], Pace] = field(default_factory=lambda: defaultdict(Pace))
 
     @property
     def sources(self) -> list[Source]:
@@ -75,7 +96,8 @@ class Run:
 
     def forecast_s(self) -> float:
         """Of what rows still wait for; within the budget."""
-        left = sum(s.forecast_s for s in self.sources if not s.is_over and self.of(s))
+        waiting = [s for s in self.sources if not s.is_over and self.of(s)]
+        left = sum(s.forecast_s * self.paces[type(s)].factor for s in waiting)
         if self.budget_s is None:
             return left
         return min(left, self.budget_s - (time.monotonic() - self.began))
@@ -104,12 +126,18 @@ class Run:
             done = sum(q.is_over for q in self.questions)
             left = in_words(self.forecast_s())
             say(f"[{done}/{len(self.questions)}, about {left} left] {source.name}")
-            source.step(self.place)
-            self.answers.took_s |= source.took()
-            if source.failed:
-                say(f"  {source.failed}")
-            self.judge(q for q in self.questions if source in q.asked.sources)
+            self.advance(source)
         self.judge(q for q in self.questions if q.state == State.OPEN)
+
+    def advance(self, source: Source) -> None:
+        foretold, before = source.next_s(), source.took_s
+        source.step(self.place)
+        if not source.was_kept:
+            self.paces[type(source)].add(foretold, source.took_s - before)
+        self.answers.took_s |= source.took()
+        if source.failed:
+            say(f"  {source.failed}")
+        self.judge(q for q in self.questions if source in q.asked.sources)
 
     def judge(self, questions: Iterable[Question]) -> None:
         for question in questions:
@@ -162,8 +190,9 @@ def prepared(chosen: Chosen, answers: Answers, kept_s: Mapping[str, float], fold
     files.make_folder(folder)
     known = Known(kept_s, chosen.cluster, chosen.guest)
     machines = {rig: this_machine(rig) for rig in chosen.rigs}
-    if chosen.guest and "guest" in machines:
-        machines["guest"] += f", guests with {shlex.join(chosen.guest)}"
+    for rig in OF_GUESTS if chosen.guest else ():
+        if rig in machines:
+            machines[rig] += f", guests with {shlex.join(chosen.guest)}"
     done = {
         (a.row, a.rig)
         for a in answers

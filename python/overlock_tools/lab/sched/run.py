@@ -41,7 +41,16 @@ class Row:
     acquired: list[int] = field(default_factory=list)
     lhp: list[int] = field(default_factory=list)
     lwp: list[int] = field(default_factory=list)
+    work: list[list[int]] = field(default_factory=list)  # of each thread
+    seconds: list[float] = field(default_factory=list)
     told: list[dict[str, Any]] = field(default_factory=list)  # by overlock-hostd, to a guest
+
+    def take(self, done: int, cell: Mapping[str, Any], p99_us: float) -> None:
+        self.work.append(cell["per_thread"])
+        self.seconds.append(cell["seconds"])
+        self.rates.append(done / cell["seconds"])
+        self.jain.append(stats.jain(cell["per_thread"]))
+        self.p99_us.append(p99_us)
 
 
 def p99_ns(latency: Mapping[str, Sequence[float]]) -> float:
@@ -141,9 +150,7 @@ def _take_program(cell: dict[str, Any], row: Row) -> None:
     if "said" in cell:
         cell = _of_guest(cell)
         row.told.append(cell["told"])
-    row.rates.append(sum(cell["per_thread"]) / cell["seconds"])
-    row.p99_us.append(cell["p99_us"])
-    row.jain.append(stats.jain(cell["per_thread"]))
+    row.take(sum(cell["per_thread"]), cell, cell["p99_us"])
 
 
 def _take(cell: dict[str, Any], row: Row) -> None:
@@ -151,9 +158,7 @@ def _take(cell: dict[str, Any], row: Row) -> None:
         raise Fail(f"the bench says: {cell.get('message', cell)}", FAILED)
     if cell["wrong"]:
         raise Fail(f"{cell['variant']}: {cell['wrong']}", FAILED)
-    row.rates.append(cell["acquisitions"] / cell["seconds"])
-    row.p99_us.append(p99_ns(cell["latency"]) / 1000)
-    row.jain.append(stats.jain(cell["per_thread"]))
+    row.take(cell["acquisitions"], cell, p99_ns(cell["latency"]) / 1000)
     if events := cell.get("events"):
         row.acquired.append(events["ACQUIRE"])
         row.lhp.append(events["LHP"])

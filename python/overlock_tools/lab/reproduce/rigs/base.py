@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from overlock_tools.core.system import children
 from overlock_tools.core.system.errors import last_line
@@ -60,6 +60,7 @@ class Source(ABC):
         self.failed = ""
         self.has_begun = False
         self.is_over = False  # another step would tell nothing new
+        self.was_kept = False  # of the last step: an interrupted run has left it
 
     def missing(self) -> str:
         """Why it cannot run on this machine; empty: it can."""
@@ -71,7 +72,7 @@ class Source(ABC):
         return ()
 
     def step(self, place: Place) -> None:
-        began, self.has_begun = time.monotonic(), True
+        began, self.has_begun, self.was_kept = time.monotonic(), True, False
         self.failed = self.advance(place)
         self.is_over = self.is_over or bool(self.failed)
         took = time.monotonic() - began
@@ -81,6 +82,10 @@ class Source(ABC):
     def more_s(self) -> float:
         """What another step takes."""
         return 0.0
+
+    def next_s(self) -> float:
+        """What the next step takes."""
+        return self.more_s() if self.has_begun else self.forecast_s
 
     def took(self) -> dict[str, float]:
         """Seconds, for the next forecast."""
@@ -103,6 +108,9 @@ class Judged:
     lacks: str = ""  # beside what the row says: points that were not measured
 
 
+AnySource = TypeVar("AnySource", bound=Source)
+
+
 class Asked(ABC):
     """A row's question to a rig."""
 
@@ -121,5 +129,6 @@ class Known:
     guest: Sequence[str] = ()  # options for `overlock guest run`, after a measurement's own
     sources: dict[str, Source] = field(default_factory=dict)
 
-    def source(self, made: Source) -> Source:
-        return self.sources.setdefault(made.name, made)
+    def source(self, made: AnySource) -> AnySource:
+        """That of the same name, which is of the same kind."""
+        return cast("AnySource", self.sources.setdefault(made.name, made))

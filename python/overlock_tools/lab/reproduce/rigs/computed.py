@@ -171,7 +171,6 @@ class Computed(Asked):
         self.sources: Sequence[Source] = [self.fact]
 
     def judge(self) -> Judged:
-        assert isinstance(self.fact, Fact)
         if not self.fact.found:
             return Judged(Verdict.NOTHING)
         verdict = together(self.fact.found)

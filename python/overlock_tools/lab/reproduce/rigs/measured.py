@@ -14,12 +14,12 @@ import re
 import shlex
 import tomllib
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from math import inf, isfinite
-from statistics import median
+from statistics import fmean, median, pstdev
 from typing import Any
 
 from overlock_tools.core.analyze.paper_claims import CSD_NS
@@ -40,15 +40,15 @@ from overlock_tools.lab.reproduce.checks import (
     listed,
     together,
 )
+from overlock_tools.lab.reproduce.rigs import counted
 from overlock_tools.lab.reproduce.rigs.base import Asked, Judged, Known, Place, Source
+from overlock_tools.lab.reproduce.rigs.counted import Boot
 from overlock_tools.lab.reproduce.rows import Way
 from overlock_tools.lab.reproduce.simulated.why import Told
 
 FIRST_ROUNDS = 6  # five cannot decide
 MORE_ROUNDS = 4
-LONG_HOLDS = (
-    "long_holds"  # a measure that only rows ask for: the share of sections above 2^14 cycles
-)
+GUESTS, COUNTED = ["guest", "run"], ["guest", "sched"]
 MULTIPLE = re.compile(r"(\d+)x")
 
 
@@ -87,12 +87,12 @@ class Measurement(Source):
     def __init__(self, name: str, known: Known) -> None:
         raw = dict(measurements()[name])
         raw["command"] = shlex.split(raw["command"])
-        if raw["command"][0] == "guest" and known.guest:
+        if raw["command"][:2] == GUESTS and known.guest:
             # Such guests may need another kernel than ours: `overlock guest run` tells which.
             raw |= {"more": known.guest, "needs": ()}
         self.plan = Plan(**raw)
         self.rounds = 0
-        self.results: list[Result] = []
+        self.results: list[Result | Boot] = []
         self.short, source = name, f"measured {name}"
         self.of_round = known.kept_s.get(f"{source}, a round", self.plan.round_s)
         least = self.of_round * self.plan.rounds
@@ -115,7 +115,8 @@ class Measurement(Source):
         rounds = min(rounds, self.plan.most - self.rounds)
         name = self.file_name
         file = place.measured / f"{name}.json"
-        if not file.exists():  # of an interrupted run, else
+        self.was_kept = file.exists()
+        if not self.was_kept:
             part = file.with_name(f"{name}-part.json")
             words = self.plan.words(rounds, str(part))
             if failed := place.overlock(words, name, self.of_round * rounds):
@@ -126,7 +127,8 @@ class Measurement(Source):
                 return "it left no result"
             part.replace(file)
         try:
-            self.results.append(from_file(file))
+            is_counted = self.plan.command[:2] == COUNTED
+            self.results.append(counted.from_file(file) if is_counted else from_file(file))
         except Fail as error:
             return error.message
         self.rounds += rounds
@@ -135,6 +137,9 @@ class Measurement(Source):
 
     def more_s(self) -> float:
         return self.of_round * MORE_ROUNDS
+
+    def next_s(self) -> float:
+        return self.of_round * (MORE_ROUNDS if self.rounds else self.plan.rounds)
 
     def took(self) -> dict[str, float]:
         return super().took() | {f"{self.name}, a round": self.took_s / max(self.rounds, 1)}
@@ -153,7 +158,7 @@ class Measurement(Source):
 
     @property
     def contexts(self) -> str:
-        return "vCPU" if self.plan.command[0] == "guest" else "thread"
+        return "vCPU" if self.plan.command[:2] == GUESTS else "thread"
 
 
 class Measured(Asked):
@@ -166,14 +171,8 @@ class Measured(Asked):
         self.numbers = {name: check({**raw, **anything}) for name, raw in numbers.items()}
         asked = (*self.checks, *self.numbers.values())
         names = dict.fromkeys(name for one in asked for name in _measurements_of(one))
-        self.by_name = {name: self._source(name, known) for name in names}
+        self.by_name = {name: known.source(Measurement(name, known)) for name in names}
         self.sources = list(self.by_name.values()) if machine.cpus() >= self.cpus else []
-
-    @staticmethod
-    def _source(name: str, known: Known) -> Measurement:
-        made = known.source(Measurement(name, known))
-        assert isinstance(made, Measurement)
-        return made
 
     def judge(self) -> Judged:
         if (here := machine.cpus()) < self.cpus:
@@ -273,7 +272,7 @@ def _measurements_of(asked: Check) -> list[str]:
     return [*asked.scenarios, *([other] if other else [])]
 
 
-def _knowledge(result: Result) -> str:
+def _knowledge(result: Result | Boot) -> str:
     if slices := result.native.get("slices_by"):
         return f"slices by {slices}"
     sources = result.native.get("knowledge") or {}
@@ -290,11 +289,33 @@ def threads_of(wanted: Any) -> int:
     return int(multiple[1]) * machine.cpus()
 
 
+def _of_holds(of: Callable[[Times], float]) -> Callable[[Cell], float | None]:
+    def value(cell: Cell) -> float | None:
+        times = Times([cell.hold])
+        return of(times) if times.count else None
+
+    return value
+
+
+def _spread(cell: Cell) -> float | None:
+    """As the simulator has it: of the threads' times for the same work, if each went on so."""
+    if not cell.per_thread:
+        return None
+    times = [1 / max(done, 1) for done in cell.per_thread]
+    return pstdev(times) / fmean(times)
+
+
+# Measures that only rows ask for; long_holds is the share of sections above 2^14 cycles.
+OWN: dict[str, Callable[[Cell], float | None]] = {
+    "long_holds": _of_holds(lambda times: times.share_above(CSD_NS)),
+    "hold_mean": _of_holds(lambda times: times.mean),
+    "spread": _spread,
+}
+
+
 def _value_of(measure: str, cell: Cell) -> float | None:
-    if measure != LONG_HOLDS:
-        return value_of(measure, cell)
-    times = Times([cell.hold])
-    return times.share_above(CSD_NS) if times.count else None
+    own = OWN.get(measure)
+    return own(cell) if own else value_of(measure, cell)
 
 
 def _ratio(measure: str, ours: Cell, theirs: Cell) -> float | None:

@@ -84,9 +84,7 @@ class Proof(Asked):
 
     @staticmethod
     def _of(raw: Mapping[str, Any], known: Known) -> tuple[Exploration, str]:
-        source = known.source(Exploration(raw, known))
-        assert isinstance(source, Exploration)
-        return source, raw.get("finds", "")
+        return known.source(Exploration(raw, known)), raw.get("finds", "")
 
     def judge(self) -> Judged:
         told = [_said(one, finds) for one, finds in (*self.runs, *self.shape) if one.result]

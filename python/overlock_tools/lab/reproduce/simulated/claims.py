@@ -7,10 +7,10 @@ numbers come from the same runs.
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from math import inf
+from math import comb, inf
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -26,6 +26,7 @@ from overlock_tools.lab.reproduce.checks import (
     Check,
     Found,
     Point,
+    Range,
     Verdict,
     check,
     listed,
@@ -44,6 +45,7 @@ LIMIT_S = 600.0  # of a run
 Where = tuple[str, Point, int]  # a scenario, its point, a seed
 
 
+MISSED = 128
 HARDLY = 0.01  # of the CPU time: below that, a lock cannot make a difference that is seen
 
 
@@ -101,9 +103,14 @@ def _asked(raw: dict[str, Any]) -> Check:
 class Runs:
     """The answers of scenarios, by scenario, point, lock and seed."""
 
-    places: dict[str, list[Place]]
+    places: dict[str, list[Place]]  # one for each point, with the seeds of the last that joined
     answers: dict[tuple[str, str, str, int], tuple[Run, Answer]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
+
+    def join(self, other: "Runs") -> None:
+        self.places |= other.places
+        self.answers |= other.answers
+        self.failures += other.failures
 
     def add(self, name: str, run: Run, answer: Answer) -> None:
         if failure := answer.get("error") or answer.get("failure"):
@@ -124,7 +131,7 @@ class Runs:
         return value_of(measure, *known) if known else None
 
     def seeds(self, name: str) -> list[int]:
-        return self.places[name][0].scenario.seeds
+        return sorted({seed for scenario, *_, seed in self.answers if scenario == name})
 
     def locks(self, name: str) -> list[str]:
         return self.places[name][0].variants
@@ -138,21 +145,24 @@ def _allowed(at: Point, path: str) -> list[Any]:
     return listed(at[path])
 
 
-def load(asked: Sequence[Claim]) -> Runs:
+def scenarios(asked: Sequence[Claim]) -> list[str]:
     checks = [check for claim in asked for check in (*claim.checks, *claim.numbers.values())]
-    names = dict.fromkeys(name for check in checks for name in check.scenarios)
-    return Runs({name: resolve.places(_scenario(name)) for name in names})
+    return list(dict.fromkeys(name for check in checks for name in check.scenarios))
 
 
-def _scenario(name: str) -> scenario.Scenario:
+def load(names: Sequence[str], seeds: Iterable[int]) -> Runs:
+    return Runs({name: resolve.places(_scenario(name, list(seeds))) for name in names})
+
+
+def _scenario(name: str, seeds: list[int]) -> scenario.Scenario:
     """A ready one; with settings, after a blank, that a reason changes."""
     name, _, settings = name.partition(" ")
-    changes = json.loads(settings or "{}")
+    changes = {**json.loads(settings or "{}"), "seeds": seeds}
     return scenario.load(name, [(path, value, why.FILE.name) for path, value in changes.items()])
 
 
-def simulate(runs: Runs, folder: Path, cluster: str | None) -> None:
-    """All that the folder does not have yet; Ctrl-C keeps what is done."""
+def simulate(runs: Runs, folder: Path, cluster: str | None) -> float:
+    """All that the folder does not have yet: which share. Ctrl-C keeps what is done."""
     wanted = [
         (name, run)
         for name, places in runs.places.items()
@@ -167,6 +177,7 @@ def simulate(runs: Runs, folder: Path, cluster: str | None) -> None:
     options = {"jobs": None, "cluster": cluster, "limit": LIMIT_S}
     with deferred() as asked_to_end:
         batch.simulate(options, Shown(console(), True, Text), asked_to_end)
+    return len(batch.tasks) / max(len(wanted), 1)
 
 
 # Judging
@@ -256,7 +267,20 @@ def _summed(
     known = [value for value in values if value is not None]
     if not known:
         return Found(what, at, check.paper)
-    ends = min(known), max(known)
+    ends = sure_ends(known)
     verdicts = check.worst(*ends), check.best(*ends)
-    middle = median(known)
-    return Found(what, at, check.paper, middle, *ends, *verdicts, vacuous, len(known))
+    middle = median(known), min(known), max(known)
+    return Found(what, at, check.paper, *middle, *verdicts, vacuous, len(known))
+
+
+def sure_ends(values: Sequence[float]) -> Range:
+    """Between which the median is, but in one case of MISSED: of eight the least and the most."""
+    ordered, left_out = sorted(values), 0
+    while MISSED * 2 * _below(len(ordered), left_out + 2) <= 1:
+        left_out += 1
+    return ordered[left_out], ordered[-1 - left_out]
+
+
+def _below(count: int, most: int) -> float:
+    """The chance that fewer than so many of them are on one side of the median."""
+    return sum(comb(count, n) for n in range(most)) / float(2**count)

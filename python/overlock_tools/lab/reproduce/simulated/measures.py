@@ -22,16 +22,18 @@ def _guests(run: Run, answer: Answer) -> Iterator[Guest]:
 
 
 def _all(guests: Sequence[Guest], names: str) -> float:
-    """The sum of counters: of events, which are in capitals, and of what each context counts."""
-    return float(
-        sum(
-            guest["events"].get(name, 0)
-            if name.isupper()
-            else sum(context[name] for context in guest["contexts"])
-            for guest in guests
-            for name in names.split()
-        )
-    )
+    """The sum of counters."""
+    return float(sum(_count(guest, name) for guest in guests for name in names.split()))
+
+
+def _count(guest: Guest, name: str) -> float:
+    """Of events, which are in capitals; EVENT@N: at a position. Else of each context."""
+    event, _, position = name.partition("@")
+    if position:
+        return float(dict(guest["positions"].get(event, ())).get(int(position), 0))
+    if event.isupper():
+        return float(guest["events"].get(event, 0))
+    return float(sum(context[name] for context in guest["contexts"]))
 
 
 def _by(value: float, whole: float) -> float | None:
@@ -61,27 +63,10 @@ def _spread(run: Run, answer: Answer, guests: Sequence[Guest]) -> float:
     return mean(pstdev(one) / mean(one) for one in times)
 
 
-def _positions(guests: Sequence[Guest], event: str) -> dict[int, int]:
-    found: dict[int, int] = {}
-    for guest in guests:
-        for place, count in guest["positions"].get(event, ()):
-            found[place] = found.get(place, 0) + count
-    return found
-
-
 def _longest_queue(run: Run, answer: Answer, guests: Sequence[Guest]) -> float:
     """The most contexts ahead when a ticket is taken, and it, by all."""
-    most = max(_positions(guests, "QUEUE"), default=-1) + 1
-    return most / len(guests[0]["contexts"])
-
-
-def _steals(place: int, by: int | None) -> "Measure":
-    def found(run: Run, answer: Answer, guests: Sequence[Guest]) -> float | None:
-        counts = _positions(guests, "STEAL")
-        whole = sum(counts.values()) if by is None else counts.get(by, 0)
-        return _by(counts.get(place, 0), whole)
-
-    return found
+    ahead = [place for guest in guests for place, _ in guest["positions"].get("QUEUE", ())]
+    return (max(ahead, default=-1) + 1) / len(guests[0]["contexts"])
 
 
 def _overtaken(within: Callable[[Guest, int, int], bool]) -> "Measure":
@@ -138,9 +123,9 @@ MEASURES: dict[str, Measure] = {
     # most that ever waited or held, by all
     "longest_queue": _longest_queue,
     # share of the steals before queueing; those from the second place by the first, and so on
-    "steals_first": _steals(0, None),
-    "steals_second": _steals(2, 1),
-    "steals_third": _steals(3, 2),
+    "steals_first": _share("STEAL@0", "STEAL"),
+    "steals_second": _share("STEAL@2", "STEAL@1"),
+    "steals_third": _share("STEAL@3", "STEAL@2"),
     # shares that have acquired after so many others: of R rivals, or of the vCPUs
     "overtaken_half": _overtaken(lambda guest, n, rivals: 2 * n <= rivals),
     "overtaken_within_rivals": _overtaken(lambda guest, n, rivals: n <= rivals),
