@@ -43,7 +43,7 @@ FREE_TRIAL = (
 )
 
 # The free remedies first. What each setting changes is in the runtimes' sources.
-FEWER_OPENMP_THREADS = "free: OMP_NUM_THREADS={threads_fit}, as many threads as fit"
+FEWER_OPENMP_THREADS = "free: OMP_NUM_THREADS={threads_fit}, as many threads as fit; less if several threads start teams"
 OF_OPENMP = (
     "threads that fit: {threads_fit} (quota: {quota}). It runs on {openmp}, whose omp_*_lock and "
     "critical have this lock: {openmp_lock}."
@@ -313,7 +313,7 @@ RULES = (
         Scope.PROCESS,
         lambda v: v["voluntary"] >= 100 and v.part("asleep_in", "futex") >= 0.5,
         "its threads sleep in futex(2), {voluntary}: on a contended mutex, on condition variables, "
-        "or in a pool without work.",
+        "in a pool without work, or for an interpreter's own lock, as CPython's.",
         (
             *say("mutex-threads"),
             "see which mutexes: overlock run --counters -- PROGRAM",
