@@ -37,7 +37,7 @@ CARRIED = (
     "liboverlock-chaos.so",
     "liboverlock-record.so",
 )
-# They need libraries to build that nothing else needs: docs/dependencies.md
+# They need libraries to build that nothing else needs: docs/architecture.md
 CHECKER = ("overlock-check", "overlock-litmus", "overlock-sim", "overlock-costs")
 PROFILER = ("overlock-profiler", "overlock-symbolizer", "overlock-hostd", "overlock-monitord")
 LOOPS = ("overlock-loops", "liboverlock-run-spins.so")

@@ -43,7 +43,10 @@ FREE_TRIAL = (
 )
 
 # The free remedies first. What each setting changes is in the runtimes' sources.
-FEWER_OPENMP_THREADS = "free: OMP_NUM_THREADS={threads_fit}, as many threads as fit; less if several threads start teams"
+FEWER_OPENMP_THREADS = (
+    "free: OMP_NUM_THREADS={threads_fit}, as many threads as fit; less if several threads start "
+    "teams"
+)
 OF_OPENMP = (
     "threads that fit: {threads_fit} (quota: {quota}). It runs on {openmp}, whose omp_*_lock and "
     "critical have this lock: {openmp_lock}."
