@@ -48,6 +48,7 @@ PROGRAMS = (
 )
 LOCKS = ("ticket_told",)  # of lab/sched/guest/locks
 SHARED = ("libc.so.6", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6")
+DECODER = ("libZydis.so.4.0", "libZycore.so.1.4")  # of machine code, which `run --spins` loads
 OF_BPF = ("libbpf.so.1", "libelf.so.1", "libz.so.1", "libzstd.so.1")
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
 LOADER = "ld-linux-x86-64.so.2"
@@ -276,6 +277,8 @@ def _pack(of: Rig, top: Path) -> None:
     found["usr/lib/overlock/defs.json"] = (DATA, native.file("defs.json").read_bytes())
     for name in ("liboverlock-run.so", "liboverlock-run-spins.so"):
         found[f"usr/lib/overlock/{name}"] = (DATA, pause.as_nop(native.file(name))[0])
+    for name in DECODER:
+        found[f"usr/lib/overlock/{name}"] = (DATA, native.file(name).read_bytes())
     found["usr/lib/liboverlock-chaos.so"] = (DATA, native.file("liboverlock-chaos.so").read_bytes())
     for path in sorted((top / "lab/sched/guest/loads").iterdir()):
         found[f"loads/{path.name}"] = (PROGRAM, path.read_bytes())
