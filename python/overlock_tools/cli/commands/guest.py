@@ -560,9 +560,7 @@ def sched(**given: Any) -> int:
       overlock guest sched --program 'pbzip2,pbzip2 --lock ticket' --threads 4
       overlock guest sched --command 'kills 100'
       overlock guest sched --kernel 7.3 --command 'yields 1 0.3'
-      overlock guest sched --kernel 7.3
-      overlock guest sched --kernel 7.3 --variant extension \
-        --program 'mutexes --lock ttas --defer'
+      overlock guest sched --kernel 7.3 --variant extension --program mutexes
       overlock guest sched --console
     """
     from overlock_tools.lab.sched import run as scx_run
