@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include "sched_attr.h"
 #include "../lib/internal.h"
+#include "../lib/rseq.h"
 #include <overlock/ops.h>
 
 #include <errno.h>
@@ -22,7 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/klog.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -493,32 +493,13 @@ static void report_cpus(void)
 
 /* What the kernel lets us do; each is undone by our end. */
 
-#ifndef PR_RSEQ_SLICE_EXTENSION
-#define PR_RSEQ_SLICE_EXTENSION		79
-#define PR_RSEQ_SLICE_EXTENSION_GET	1
-#endif
-
 extern const unsigned int __rseq_size __attribute__((weak)); /* glibc 2.35 */
-extern const ptrdiff_t __rseq_offset __attribute__((weak));
-
-/* A kernel that has it says in the flags of the thread's area whether it offers it to that thread. */
-static bool is_offered(void)
-{
-	enum { FLAGS_AT = 16, IS_AVAILABLE = 1 << 4 };
-	const char *thread = __builtin_thread_pointer();
-
-	if (prctl(PR_RSEQ_SLICE_EXTENSION, PR_RSEQ_SLICE_EXTENSION_GET, 0, 0, 0) < 0)
-		return false;
-	errno = ENOTSUP;
-	return &__rseq_offset &&
-	       *(const uint32_t *)(const void *)(thread + __rseq_offset + FLAGS_AT) & IS_AVAILABLE;
-}
 
 static void report_rseq(void)
 {
 	part("rseq");
 	printf(",\"size\":%u", &__rseq_size ? __rseq_size : 0);
-	put_error("slice_extension_error", !is_offered());
+	put_error("slice_extension_error", !ol_rseq_kernel.has());
 	end_part();
 }
 

@@ -144,10 +144,12 @@ const uint64_t *ol_rseq_word(uint64_t *mark)
 /* The kernel may have it, and yet not offer it to a thread that registered as one of old. */
 static bool has(void)
 {
-	struct ol_rseq_area *area = registered();
-
-	return prctl(PR_EXTENSION, PR_EXTENSION_GET, 0, 0, 0) >= 0 && area &&
-	       (ol_load_relaxed(&area->flags) & IS_AVAILABLE);
+	if (prctl(PR_EXTENSION, PR_EXTENSION_GET, 0, 0, 0) < 0)
+		return false;
+	if (ol_rseq_start() && (ol_load_relaxed(&registered()->flags) & IS_AVAILABLE))
+		return true;
+	errno = ENOTSUP;
+	return false;
 }
 
 static bool enable(void)
@@ -169,7 +171,11 @@ static OL_THREAD_LOCAL struct {
 
 bool ol_rseq_can_defer(void)
 {
-	return ol_rseq_kernel.has();
+	int saved = errno;
+	bool can = ol_rseq_kernel.has();
+
+	errno = saved;
+	return can;
 }
 
 bool ol_rseq_defer_begin(void)

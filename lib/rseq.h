@@ -19,7 +19,7 @@ struct ol_rseq_area {
 
 /* What of the kernel the extension needs; tests put a fake in its place. */
 struct ol_rseq_kernel {
-	bool (*has)(void);    /* the extension */
+	bool (*has)(void);    /* the extension, for the calling thread; else errno says why */
 	bool (*enable)(void); /* for the calling thread */
 	void (*yield)(void);  /* gives back what was granted */
 	struct ol_rseq_area *(*area)(void);

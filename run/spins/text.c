@@ -2,6 +2,9 @@
 /*
  * Code of this process is changed through /proc/self/mem: the memory is never writable and executable, and what is
  * mapped there keeps its name. The kernel copies the page first, so the file and other processes stay as they are.
+ *
+ * Some kernels let only debuggers write so where the memory itself does not allow it (CONFIG_PROC_MEM_FORCE_PTRACE, as
+ * Debian's 7.3). There the pages are writable while they are written, and still executable, for other threads run them.
  */
 #include "spins.h"
 
@@ -16,9 +19,23 @@
 /* With many threads this takes milliseconds; before there are any, none. */
 static bool can_settle;
 
+/* Of code, which can be read and executed: had it been writable, no force were needed. */
+static bool write_unlocked(unsigned char *at, const void *bytes, size_t size)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)at & -page;
+	size_t length = (uintptr_t)at + size - begin;
+
+	if (mprotect((void *)begin, length, PROT_READ | PROT_WRITE | PROT_EXEC))
+		return false;
+	memcpy(at, bytes, size);
+	return !mprotect((void *)begin, length, PROT_READ | PROT_EXEC);
+}
+
 static bool write_at(int fd, unsigned char *at, const void *bytes, size_t size)
 {
-	return pwrite(fd, bytes, size, (off_t)(uintptr_t)at) == (ssize_t)size;
+	if (pwrite(fd, bytes, size, (off_t)(uintptr_t)at) == (ssize_t)size)
+		return true;
+	return errno == EIO && write_unlocked(at, bytes, size); /* the kernel uses no force */
 }
 
 static int open_memory(void)

@@ -2,6 +2,9 @@
 """What is reckoned from the guest's answers, and which kernel is chosen."""
 
 import gzip
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -29,26 +32,125 @@ def test_a_request_for_each_lock_and_number_of_threads() -> None:
     assert lines[1] == "workload=sections variant=ticket threads=8 seconds=0.3 cs=9"
 
 
-def test_the_tested_series_is_preferred_and_the_newest_of_it() -> None:
+def test_the_newest_release_of_a_version_is_chosen() -> None:
     listed = [
         "linux-image-7.3.4+deb13-cloud-amd64",
         "linux-image-6.18.9+deb13-cloud-amd64",
         "linux-image-6.18.15+deb13-cloud-amd64",
         "linux-image-6.18.20+deb13-rt-amd64",
         "linux-image-6.18.20+deb13-cloud-amd64-unsigned",
+        "linux-image-6.1.0-50-cloud-amd64",
     ]
-    assert build._choose(listed) == listed[2]
-    assert build._choose(listed[:1]) == listed[0]
-    with pytest.raises(Fail):
-        build._choose(["linux-image-6.1.0-49-cloud-amd64x"])
+    assert build._choose(listed, "6.18") == "6.18.15+deb13-cloud-amd64"
+    assert build._choose(listed, "6.1") == "6.1.0-50-cloud-amd64"
+    assert build._choose(listed, "7.3") == "7.3.4+deb13-cloud-amd64"
+    assert not build._choose(listed, "6.2")
 
 
-def test_a_kernel_of_ones_own_has_the_kernels_scheduler_only(tmp_path: Path) -> None:
-    assert run._under_own_kernel(["kernel", "sched"]) == ["kernel"]
-    with pytest.raises(Fail, match="has no sched_ext; give kernel"):
-        run._under_own_kernel(["sched --no-lead"])
+class Mirror:
+    """Debian's suites, each with packages and their files."""
+
+    def __init__(self, suites: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
+        self.suites, self.folder = suites, Path()
+        self.added: dict[str, Sequence[str]] = {}
+
+    def __call__(self, folder: Path) -> "Mirror":
+        self.folder, self.added = folder, {}
+        return self
+
+    def add(self, suite: str) -> str:
+        if suite not in self.suites:
+            return "E: no such suite"
+        self.added |= self.suites[suite]
+        return ""
+
+    def named(self, prefix: str) -> list[str]:
+        return [name for name in self.added if name.startswith(prefix)]
+
+    def fetched(self, package: str) -> tuple[Path, str]:
+        tree = self.folder / "tree"
+        for name in self.added[package]:
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            (tree / name).write_text(f"{name}\nCONFIG_SCHED_CLASS_EXT=y\n")
+        control = tree / "DEBIAN/control"
+        control.parent.mkdir(parents=True, exist_ok=True)
+        control.write_text(
+            f"Package: {package}\nVersion: 1\nArchitecture: all\nMaintainer: n <n@n>\n"
+            "Description: n\n"
+        )
+        file = self.folder / f"{package}_1_all.deb"
+        command = ["dpkg-deb", "-b", str(tree), str(file)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        shutil.rmtree(tree)
+        return file, ""
+
+
+def layout(version: str) -> dict[str, Sequence[str]]:
+    """Of Debian's packages, by what has changed since."""
+    release = f"{version}.4-cloud-amd64"
+    modules = f"usr/lib/modules/{release}"
+    image, binary, base = (f"linux-{part}-{release}" for part in ("image", "binary", "base"))
+    match version:
+        case "7.3":
+            return {image: [], binary: [f"{modules}/vmlinuz"], base: [f"{modules}/config"]}
+        case "7.0":
+            return {image: [f"boot/config-{release}"], binary: [f"boot/vmlinuz-{release}"]}
+    return {image: [f"boot/config-{release}", f"boot/vmlinuz-{release}"]}
+
+
+@pytest.mark.parametrize(
+    ("version", "kernel", "config"),
+    [
+        ("6.18", "boot/vmlinuz-{}", "boot/config-{}"),
+        ("7.0", "boot/vmlinuz-{}", "boot/config-{}"),
+        ("7.3", "usr/lib/modules/{}/vmlinuz", "usr/lib/modules/{}/config"),
+    ],
+)
+def test_a_kernel_is_found_however_its_packages_are_divided(
+    version: str, kernel: str, config: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(build, "Suites", Mirror({"sid": layout(version), "trixie": layout("5.9")}))
+    told: list[str] = []
+    of = build.rig(tmp_path)
+    found = build.debian_kernel(of, version, told.append)
+    release = f"{version}.4-cloud-amd64"
+    assert found.release == release
+    assert found.image.read_text().split()[0] == kernel.format(release)
+    assert found.config.split()[0] == config.format(release)
+    assert found.has_sched_ext
+    assert build.debian_kernel(of, version, told.append) == found
+    assert told == [f"fetching Debian's Linux {version}"]  # once
+    assert [path.name for path in of.kernels.iterdir()] == [version]
+
+
+def test_a_kernel_that_debian_has_not_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    mirror = Mirror({"trixie": layout("6.12"), "sid": layout("6.9") | layout("7.3")})
+    monkeypatch.setattr(build, "Suites", mirror)
+    with pytest.raises(Fail, match=r"--kernel 6\.2: there is no .* have 6\.9, 6\.12, 7\.3$"):
+        build.debian_kernel(build.rig(tmp_path), "6.2", lambda _: None)
+    monkeypatch.setattr(build, "Suites", Mirror({}))
+    with pytest.raises(Fail, match="cannot be listed: E: no such suite"):
+        build.debian_kernel(build.rig(tmp_path), "6.2", lambda _: None)
+    assert not list(build.rig(tmp_path).kernels.iterdir())
+
+
+def test_without_sched_ext_there_is_the_kernels_own_scheduler_only() -> None:
+    old = build.Kernel(Path("vmlinuz"), "6.1.0", "# CONFIG_SCHED_CLASS_EXT is not set\n")
+    new = build.Kernel(Path("vmlinuz"), "7.3.4", "CONFIG_SCHED_CLASS_EXT=y\n")
+    assert run._possible(["kernel", "sched"], new) == ["kernel", "sched"]
+    assert run._possible(["kernel", "sched"], old) == ["kernel"]
+    with pytest.raises(Fail, match=r"Linux 6\.1\.0 has no sched_ext; give kernel"):
+        run._possible(["sched --no-lead"], old)
+
+
+def test_a_kernel_of_ones_own_is_named_by_version_and_variant(tmp_path: Path) -> None:
+    of, options = build.rig(tmp_path), {"folder": tmp_path, "variant": "extension"}
     with pytest.raises(Fail, match=r"overlock guest build --kernel 7\.3 --variant extension"):
-        build.own_kernel(tmp_path, "7.3")
+        run._kernel(of, options | {"version": "7.3"})
+    with pytest.raises(Fail, match="--variant is of a kernel that --kernel names"):
+        run._kernel(of, options)
 
 
 def test_what_a_program_did_becomes_a_row() -> None:

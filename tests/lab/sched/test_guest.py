@@ -132,6 +132,16 @@ def test_weights_are_those_of_nice(run: Run) -> None:
     assert cpu_s["light"] / cpu_s["honest"] == pytest.approx(335 / 1024, rel=0.2)
 
 
+def test_who_yields_gives_away_as_much_as_its_slice(run: Run) -> None:
+    """On average: of three yields two come back at once here, and the third lasts till a tick."""
+    alone, beside, short = run("yields 0 0.05; yields 1 0.2; yields 1 0.1 100000")
+    assert alone["at_once"] == 1
+    assert alone["us_per_yield"] < 10
+    for said, slice_us in ((beside, beside["slice_us"]), (short, 100)):
+        assert said["slice_us"] == slice_us
+        assert said["us_per_yield"] == pytest.approx(slice_us, rel=0.2)
+
+
 def bench(lock: str) -> str:
     request = f"workload=sections variant={lock} threads=8 seconds=0.2"
     line = f"echo {request} | overlock-bench --lock-so ticket_told=/usr/lib/ticket_told.so"

@@ -7,7 +7,8 @@
  *	spins forked		children wait too, and so do their threads
  *	spins both		two loops that begin near each other
  *	spins filtered		a filter of system calls that ends who yields is installed while threads wait
- *	spins behind yields|writes COMMAND...	such a filter, or one that forbids to write where code is
+ *	spins behind yields|writes|force COMMAND...	such a filter, one that forbids to write where code is, or one
+ *			that fails as a kernel does that lets debuggers only write where memory is not writable
  *	spins endless		waits that count down past the least number there is end when they are told
  *	spins counted N		a thread waits for so many rounds and no longer, while N others compute
  *	spins crowd N ROUNDS	N threads meet at a spin barrier
@@ -220,13 +221,25 @@ static int filter(void)
 	return 0;
 }
 
+/* It was, if at all, while it was changed. */
+static void code_is_not_writable(void)
+{
+	char line[512];
+	FILE *maps = fopen("/proc/self/maps", "r");
+
+	need(maps != 0, "no maps");
+	while (fgets(line, sizeof(line), maps))
+		need(!strstr(line, " rwx"), "code is writable");
+	fclose(maps);
+}
+
 /* A program behind such a filter, or one by which no code can be written. */
 static int behind(const char *what, char **command)
 {
 	if (!strcmp(what, "yields"))
 		forbid(SYS_sched_yield, SECCOMP_RET_KILL_PROCESS);
 	else
-		forbid(SYS_pwrite64, SECCOMP_RET_ERRNO | EPERM);
+		forbid(SYS_pwrite64, SECCOMP_RET_ERRNO | (strcmp(what, "force") ? EPERM : EIO));
 	execvp(*command, command);
 	return 127;
 }
@@ -363,8 +376,10 @@ int main(int argc, char **argv)
 		return await_two();
 	if (!strcmp(what, "stepped"))
 		return step();
-	if (!strcmp(what, "forked"))
+	if (!strcmp(what, "forked")) {
+		code_is_not_writable();
 		return fork_and_wait();
+	}
 	if (!strcmp(what, "filtered"))
 		return filter();
 	if (!strcmp(what, "behind"))

@@ -245,6 +245,16 @@ def test_behind_a_filter_nothing_is_changed(program: Path, run: Run, what: str, 
     assert not any(loop.yields for loop in ended.loops)
 
 
+def test_a_kernel_that_lets_only_debuggers_write_code_is_no_obstacle(
+    program: Path, run: Run
+) -> None:
+    """CONFIG_PROC_MEM_FORCE_PTRACE. Afterwards no code is writable."""
+    ended = run("forked", before=(program, "behind", "force"))
+    assert (ended.code, ended.said) == (0, "")
+    assert ended.why_not == {""}
+    assert ended.of(LOOP.format(function(program, "await"))).yields > 0
+
+
 def test_a_realtime_thread_does_not_yield(program: Path, run: Run) -> None:
     trial = subprocess.run(["chrt", "-r", "1", "true"], capture_output=True, check=False)
     if trial.returncode:

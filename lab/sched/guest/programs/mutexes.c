@@ -2,10 +2,13 @@
 /*
  * measured-mutexes THREADS SECONDS [NEIGHBOURS]: threads hold one mutex for some 2 us, and are without it for half as
  * long, beside so many processes that compute. In counted time an instruction is a nanosecond.
+ *
+ * measured-spinlocks (OWN_LOCK): the same with a spinlock of the program's own, which no library can replace.
  */
 #include "counted.h"
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -14,7 +17,42 @@
 
 enum { STEPS = 500, MOST = 64 };
 
+#ifdef OWN_LOCK
+#define NAME "spinlocks"
+static _Atomic int held;
+
+/* A function of its own, as in most programs: `run --spins` needs a few bytes that are never executed. */
+static __attribute__((noinline)) void wait_until_free(void)
+{
+	while (held)
+		__builtin_ia32_pause();
+}
+
+static void acquire(void)
+{
+	while (atomic_exchange(&held, 1))
+		wait_until_free();
+}
+
+static void release(void)
+{
+	held = 0;
+}
+#else
+#define NAME "mutexes"
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void acquire(void)
+{
+	pthread_mutex_lock(&mutex);
+}
+
+static void release(void)
+{
+	pthread_mutex_unlock(&mutex);
+}
+#endif
+
 static uint64_t guarded, until;
 static struct counted *all;
 
@@ -31,12 +69,12 @@ static void *work(void *arg)
 	for (uint64_t t = 0; t < until;) {
 		uint64_t began = now_ns();
 
-		pthread_mutex_lock(&mutex);
+		acquire();
 		t = now_ns();
 		count(mine, t - began);
 		guarded++;
 		compute(STEPS);
-		pthread_mutex_unlock(&mutex);
+		release();
 		compute(STEPS / 2);
 	}
 	return 0;
@@ -72,7 +110,7 @@ int main(int argc, char **argv)
 		pthread_create(&threads[i], 0, work, &all[i]);
 	for (unsigned i = 0; i < n; i++)
 		pthread_join(threads[i], 0);
-	tell("mutexes", all, n, (double)(now_ns() - begun) / 1e9);
+	tell(NAME, all, n, (double)(now_ns() - begun) / 1e9);
 	for (unsigned i = 0; i < neighbours; i++) {
 		kill(others[i], SIGKILL);
 		waitpid(others[i], 0, 0);

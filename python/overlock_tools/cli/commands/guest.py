@@ -497,10 +497,11 @@ def _programs(context: Any, parameter: Any, given: Any) -> list[str]:
     multiple=True,
     metavar="LIST",
     callback=_programs,
-    help="Instead of locks, unmodified programs: mutexes, openmp, leveldb, pgbench, ebizzy, "
-    "kernbench, pbzip2; with options of `overlock run` to replace their mutexes, "
-    "'pbzip2 --lock ticket'; mutexes@N runs beside N processes that compute; ebizzy@LOCK has that "
-    "lock itself; guest@LOCK is a virtual machine with that spinlock in its kernel, told of its "
+    help="Instead of locks, unmodified programs: mutexes, spinlocks, openmp, leveldb, pgbench, "
+    "ebizzy, kernbench, pbzip2; with options of `overlock run` to replace their mutexes, "
+    "'pbzip2 --lock ticket'; mutexes@N and spinlocks@N run beside N processes that compute; "
+    "ebizzy@LOCK has that lock itself; guest@LOCK is a virtual machine with that spinlock in its "
+    "kernel, told of its "
     "slices by overlock-hostd.",
 )
 @click.option(
@@ -516,8 +517,14 @@ def _programs(context: Any, parameter: Any, given: Any) -> list[str]:
     "--kernel",
     "version",
     metavar="VERSION",
-    help="Instead of Debian's kernel that of `overlock guest build --kernel VERSION --variant "
-    "extension`. It has rseq's slice extension, but no sched_ext, so --under is `kernel`.",
+    help="Version of Debian's kernel.  [default: 6.18]",
+)
+@click.option(
+    "--variant",
+    type=click.Choice(list(VARIANTS)),
+    help="Instead of Debian's kernel, that of `overlock guest build --kernel VERSION --variant "
+    "VARIANT`. `extension` has rseq's slice extension. Without sched_ext, as before 6.12 and in "
+    "these variants, --under is `kernel`.",
 )
 @click.option(
     "--extension-us",
@@ -552,7 +559,8 @@ def sched(**given: Any) -> int:
       overlock guest sched --program openmp,leveldb --under kernel,plain,sched
       overlock guest sched --program 'pbzip2,pbzip2 --lock ticket' --threads 4
       overlock guest sched --command 'kills 100'
-      overlock guest sched --kernel 7.3 --program 'mutexes --lock ttas --defer'
+      overlock guest sched --kernel 7.3 --command 'yields 1 0.3'
+      overlock guest sched --kernel 7.3 --variant extension --program mutexes
       overlock guest sched --console
     """
     from overlock_tools.lab.sched import run as scx_run

@@ -29,8 +29,12 @@ from overlock_tools.lab.sched import programs
 
 RELEASE = "trixie"
 PACKAGES = "bpftool,clang-19,gcc,libbpf-dev,libc6-dev,qemu-system-x86,seabios"
-# The newest of these that is to be had; Debian's older kernels have no sched_ext.
-KERNELS = (r"linux-image-6\.18\.\S*-cloud-amd64", r"linux-image-[67]\.\S*-cloud-amd64")
+# Where Debian's kernels are: the newest in the first suite that has the version.
+SUITES = (f"{RELEASE}-backports", RELEASE, "bookworm", "sid")
+USUAL = "6.18"  # what the results were measured with
+# Until 6.18 the image's package has all. Since 6.19 linux-binary has the kernel, and linux-base,
+# since 7.2, the configuration.
+PARTS = ("image", "binary", "base")
 TURN_US = 20
 MEMORY_MB = 768
 WITH_GUEST_MB = 2048
@@ -40,9 +44,11 @@ PROGRAMS = (
     "overlock-sched-chaos",
     "overlock-hostd",
     "held",
+    "yields",
 )
 LOCKS = ("ticket_told",)  # of lab/sched/guest/locks
 SHARED = ("libc.so.6", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6")
+DECODER = ("libZydis.so.4.0", "libZycore.so.1.4")  # of machine code, which `run --spins` loads
 OF_BPF = ("libbpf.so.1", "libelf.so.1", "libz.so.1", "libzstd.so.1")
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
 LOADER = "ld-linux-x86-64.so.2"
@@ -54,9 +60,7 @@ class Rig:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.root = folder / "root"  # of a Debian in which the scheduler is built
-        self.kernel = folder / "vmlinuz"
-        self.config = folder / "config"  # of the kernel: overlock-hostd reads it
-        self.version = folder / "version"
+        self.kernels = folder / "kernels"  # Debian's
         self.programs = folder / "programs"
         self.initramfs = folder / "initramfs.gz"
         self.qemu = folder / "qemu"
@@ -67,10 +71,24 @@ def rig(folder: Path | None) -> Rig:
 
 
 @dataclass(frozen=True)
+class Kernel:
+    """What the guest boots."""
+
+    image: Path
+    release: str
+    config: str  # the text; overlock-hostd reads it in the guest
+
+    @property
+    def has_sched_ext(self) -> bool:
+        return "CONFIG_SCHED_CLASS_EXT=y" in self.config.splitlines()
+
+
+@dataclass(frozen=True)
 class ScxSpec(Spec):
     """The guest: all its vCPUs in one thread of QEMU's, by the count of instructions."""
 
     turn_us: int = TURN_US
+    accel: str = ICOUNT
 
     @property
     def append(self) -> str:
@@ -88,24 +106,6 @@ class ScxSpec(Spec):
             *("-netdev", "hubport,id=turns,hubid=0"),
             *("-object", f"filter-buffer,id=turn,netdev=turns,interval={self.turn_us}"),
         ]
-
-
-def spec(
-    of: Rig,
-    smp: int,
-    initramfs: Path | None = None,
-    turn_us: int = TURN_US,
-    memory_mb: int = MEMORY_MB,
-) -> Spec:
-    return ScxSpec(
-        turn_us=turn_us,
-        kernel=of.kernel,
-        initramfs=initramfs or of.initramfs,
-        smp=smp,
-        accel=ICOUNT,
-        memory_mb=memory_mb,
-        qemu=str(of.qemu),
-    )
 
 
 # Making it.
@@ -144,40 +144,79 @@ def _wrap_qemu(of: Rig) -> None:
     of.qemu.chmod(of.qemu.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
 
 
-def _choose(listed: Sequence[str]) -> str:
-    for pattern in KERNELS:
-        if found := [name for name in listed if re.fullmatch(pattern, name)]:
-            return max(found, key=order)
-    raise Fail(f"{RELEASE}-backports has no kernel with sched_ext", MISSING)
+def _choose(listed: Sequence[str], version: str) -> str:
+    """The newest release of that version; nothing if there is none."""
+    of = re.compile(rf"linux-image-({re.escape(version)}\.\S*-cloud-amd64)")
+    found = [match[1] for name in listed if (match := of.fullmatch(name))]
+    return max(found, key=order, default="")
 
 
-def _fetch_kernel(of: Rig, tell: Tell) -> None:
-    if of.kernel.exists():
-        return
-    tell("fetching a kernel with sched_ext")
-    with tempfile.TemporaryDirectory(dir=of.folder, prefix=".apt-") as name:
-        folder = Path(name)
-        suites, suite = Suites(folder), f"{RELEASE}-backports"
-        if why := suites.add(suite):
-            raise Fail(f"Debian's {suite} cannot be read: {why}", MISSING)
-        package = _choose(suites.named("linux-image-"))
+def _versions(listed: Sequence[str]) -> list[str]:
+    found = (re.match(r"linux-image-(\d+\.\d+)\.\S*-cloud-amd64$", name) for name in listed)
+    return sorted({match[1] for match in found if match}, key=order)
+
+
+def _release(suites: Suites, version: str) -> str:
+    why = ""
+    for suite in SUITES:
+        if unread := suites.add(suite):
+            why = unread  # a mirror need not have all
+        elif release := _choose(suites.named("linux-image-"), version):
+            return release
+    if not (there := _versions(suites.named("linux-image-"))):
+        raise Fail(f"Debian's kernels cannot be listed: {why}", MISSING)
+    have = f"Debian's {', '.join(SUITES)} have {', '.join(there)}"
+    raise Fail(f"--kernel {version}: there is no such kernel; {have}", MISSING)
+
+
+def _unpacked(suites: Suites, release: str, into: Path) -> None:
+    for part in PARTS:
+        package = f"linux-{part}-{release}"
+        if package not in suites.named(package):
+            continue
         file, why = suites.fetched(package)
         if not file:
             raise Fail(f"{package} cannot be fetched: {why}", MISSING)
-        unpack(["dpkg-deb", "-x", str(file), str(folder / "unpacked")])
-        config = next((folder / "unpacked/boot").glob("config-*")).read_text()
-        if "CONFIG_SCHED_CLASS_EXT=y" not in config:
-            raise Fail(f"{package} has no sched_ext", MISSING)
-        of.config.write_text(config)
-        of.version.write_text(package.removeprefix("linux-image-"))
-        shutil.move(next((folder / "unpacked/boot").glob("vmlinuz-*")), of.kernel)
+        unpack(["dpkg-deb", "-x", str(file), str(into)])
 
 
-def own_kernel(folder: Path | None, version: str) -> Path:
+def _part(tree: Path, name: str, release: str) -> Path:
+    """Newer packages have it beside the modules, older ones in /boot."""
+    for path in (tree / f"boot/{name}-{release}", tree / f"usr/lib/modules/{release}/{name}"):
+        if path.exists():
+            return path
+    raise Fail(f"Debian's packages of {release} have no {name}", MISSING)
+
+
+def _fetch_kernel(version: str, target: Path, tell: Tell) -> None:
+    tell(f"fetching Debian's Linux {version}")
+    paths.make(target.parent)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".apt-") as made:
+        folder = Path(made)
+        suites = Suites(folder)
+        release = _release(suites, version)
+        tree, fresh = folder / "unpacked", folder / "fresh"
+        _unpacked(suites, release, tree)
+        fresh.mkdir()
+        (fresh / "release").write_text(release)
+        for name in ("config", "vmlinuz"):
+            shutil.move(_part(tree, name, release), fresh / name)
+        fresh.rename(target)
+
+
+def debian_kernel(of: Rig, version: str, tell: Tell) -> Kernel:
+    folder = of.kernels / version
+    if not folder.exists():
+        _fetch_kernel(version, folder, tell)
+    release, config = (folder / "release").read_text(), (folder / "config").read_text()
+    return Kernel(folder / "vmlinuz", release, config)
+
+
+def own_kernel(folder: Path | None, version: str, variant: str) -> Kernel:
     """That of `overlock guest build`. In counted time a PAUSE would cost a vCPU its turn."""
-    home = paths.home(folder, version, "extension")
-    home.needed()
-    return home.kernel("nop")
+    home = paths.home(folder, version, variant)
+    release = home.needed()["version"]
+    return Kernel(home.kernel("nop"), release, (home.build / ".config").read_text())
 
 
 SOURCES = ("lab/sched", "lab/slices", "lab/hostd", "profile/agent", "include/overlock", "lib")
@@ -221,7 +260,6 @@ def _pack(of: Rig, top: Path) -> None:
         "init": (PROGRAM, (top / "guest/init").read_bytes()),
         "bin/busybox": (PROGRAM, initramfs.program("busybox", "busybox-static").read_bytes()),
         f"lib64/{LOADER}": (PROGRAM, (library / LOADER).read_bytes()),
-        f"boot/config-{of.version.read_text()}": (DATA, of.config.read_bytes()),
         "run/": (PROGRAM, b""),
     }
     for name in PROGRAMS:
@@ -237,23 +275,26 @@ def _pack(of: Rig, top: Path) -> None:
     # `overlock run`, where it looks for its library.
     found["usr/bin/overlock"] = (PROGRAM, native.file("overlock").read_bytes())
     found["usr/lib/overlock/defs.json"] = (DATA, native.file("defs.json").read_bytes())
-    preloaded = pause.as_nop(native.file("liboverlock-run.so"))[0]
-    found["usr/lib/overlock/liboverlock-run.so"] = (DATA, preloaded)
+    for name in ("liboverlock-run.so", "liboverlock-run-spins.so"):
+        found[f"usr/lib/overlock/{name}"] = (DATA, pause.as_nop(native.file(name))[0])
+    for name in DECODER:
+        found[f"usr/lib/overlock/{name}"] = (DATA, native.file(name).read_bytes())
     found["usr/lib/liboverlock-chaos.so"] = (DATA, native.file("liboverlock-chaos.so").read_bytes())
     for path in sorted((top / "lab/sched/guest/loads").iterdir()):
         found[f"loads/{path.name}"] = (PROGRAM, path.read_bytes())
     files.write(of.initramfs, initramfs.compressed(initramfs.archive(found)))
 
 
-def with_programs(of: Rig, names: Sequence[str], tell: Tell) -> Path:
-    """The initramfs with these programs in it: the kernel unpacks one archive after the other."""
-    if not names:
-        return of.initramfs
+def packed(of: Rig, kernel: Kernel, names: Sequence[str], tell: Tell) -> Path:
+    """What the guest has, with these programs and the kernel's configuration. Linux unpacks one
+    archive after the other."""
     known = {LOADER, *SHARED, *OF_BPF}
     wanted = sorted({programs.name_of(name) for name in names})
     archives = [programs.made(name, of.folder, known, tell) for name in wanted]
-    file = of.folder / "with-programs.gz"
-    files.write(file, b"".join(path.read_bytes() for path in (of.initramfs, *archives)))
+    config = {f"boot/config-{kernel.release}": (DATA, kernel.config.encode())}
+    parts = [path.read_bytes() for path in (of.initramfs, *archives)]
+    file = of.folder / "packed.gz"
+    files.write(file, b"".join([*parts, initramfs.compressed(initramfs.archive(config))]))
     return file
 
 
@@ -266,7 +307,6 @@ def made(folder: Path | None, tell: Tell) -> Rig:
     paths.make(of.folder)
     _make_root(of, tell)
     _wrap_qemu(of)
-    _fetch_kernel(of, tell)
     _build_programs(of, top, tell)
     _pack(of, top)
     return of

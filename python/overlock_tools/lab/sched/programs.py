@@ -36,9 +36,9 @@ def _pgbench(packages: Packages) -> Contents:
     return programs.PARTS["pgbench"][0](packages)
 
 
-def _measured(name: str, *options: str) -> Contents:
-    source = paths.sources() / SOURCES / f"{name}.c"
-    return programs.compiled(source, f"measured-{name}", *options)
+def _measured(name: str, *options: str, source: str = "") -> Contents:
+    path = paths.sources() / SOURCES / f"{source or name}.c"
+    return programs.compiled(path, f"measured-{name}", *options)
 
 
 def _ebizzy(_: Packages) -> Contents:
@@ -70,6 +70,7 @@ def _guest(_: Packages) -> Contents:
 
 PROGRAMS: Mapping[str, Callable[[Packages], Contents]] = {
     "mutexes": lambda _: _measured("mutexes", "-pthread"),
+    "spinlocks": lambda _: _measured("spinlocks", "-pthread", "-DOWN_LOCK", source="mutexes"),
     "openmp": _openmp,
     "leveldb": _leveldb,
     "pgbench": _pgbench,

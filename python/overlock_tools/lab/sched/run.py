@@ -7,7 +7,7 @@ import shlex
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -64,19 +64,36 @@ def p99_ns(latency: Mapping[str, Sequence[float]]) -> float:
     return 0.0
 
 
-def _spec(options: dict[str, Any]) -> vm.Spec:
-    def tell(what: str) -> None:
-        terminal().print(what)
+def _kernel(rig: build.Rig, options: Mapping[str, Any]) -> build.Kernel:
+    version, variant = options.get("version"), options.get("variant")
+    if not variant:
+        return build.debian_kernel(rig, version or build.USUAL, _tell)
+    if not version:
+        raise Fail("--variant is of a kernel that --kernel names; give both")
+    return build.own_kernel(options["folder"], version, variant)
 
-    rig = build.made(options["folder"], tell)
+
+def _tell(what: str) -> None:
+    terminal().print(what)
+
+
+def _spec(options: dict[str, Any]) -> vm.Spec:
+    """And leaves out of --under what that kernel cannot have."""
+    rig = build.made(options["folder"], _tell)
+    kernel = _kernel(rig, options)
+    if under := options.get("under"):
+        options["under"] = _possible(under, kernel)
     asked_for = options.get("programs", ())
-    packed = build.with_programs(rig, asked_for, tell)
+    packed = build.packed(rig, kernel, asked_for, _tell)
     has_guest = programs.GUEST in map(programs.name_of, asked_for)
-    memory_mb = build.WITH_GUEST_MB if has_guest else build.MEMORY_MB
-    turn_us = options.get("turn_us", build.TURN_US)
-    spec = build.spec(rig, options["smp"], packed, turn_us, memory_mb)
-    version = options.get("version")
-    return replace(spec, kernel=build.own_kernel(options["folder"], version)) if version else spec
+    return build.ScxSpec(
+        kernel=kernel.image,
+        initramfs=packed,
+        smp=options["smp"],
+        memory_mb=build.WITH_GUEST_MB if has_guest else build.MEMORY_MB,
+        qemu=str(rig.qemu),
+        turn_us=options.get("turn_us", build.TURN_US),
+    )
 
 
 @contextmanager
@@ -233,10 +250,12 @@ def _show(rows: Rows, counted: dict[str, list[dict[str, Any]]], options: dict[st
         )
 
 
-def _under_own_kernel(under: Sequence[str]) -> list[str]:
-    """Where the user chose none, what there is."""
+def _possible(under: Sequence[str], kernel: build.Kernel) -> list[str]:
+    """Schedulers that the kernel can have, of those that were not all asked for."""
+    if kernel.has_sched_ext:
+        return list(under)
     if KERNEL not in under:
-        raise Fail(f"--under {under[0]}: the kernel of --kernel has no sched_ext; give kernel")
+        raise Fail(f"--under {under[0]}: Linux {kernel.release} has no sched_ext; give kernel")
     return [KERNEL]
 
 
@@ -247,8 +266,6 @@ def _extend(told: vm.Told, us: float) -> None:
 
 def run(options: dict[str, Any]) -> int:
     options["threads"] = options["threads"] or [4 * options["smp"]]
-    if options["version"]:
-        options["under"] = _under_own_kernel(options["under"])
     if options["console"]:
         return vm.console(_spec(options), "give --command")
     with guest(options) as told:
