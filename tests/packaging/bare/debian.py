@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Debian 12 as a newcomer has it: apt, make, git, and nothing else. Every user gets a copy."""
+"""Debian 12 as a newcomer has it: apt, make, git, and nothing else; or another release of it.
+Every user gets a copy.
+"""
 
 import fcntl
 import os
@@ -94,8 +96,9 @@ class Debian:
 
 
 @cache
-def why_not() -> str:
+def why_not(release: str = RELEASE) -> str:
     """Why no such root can be made here; empty if it can."""
+    kept = KEPT / release
     if os.getuid() != 0:
         return "only root can enter another root file system"
     if not shutil.which("mmdebstrap"):
@@ -103,17 +106,18 @@ def why_not() -> str:
     if subprocess.run([*UNSHARED, "true"], capture_output=True, check=False).returncode:
         return "this machine allows no namespaces"
     with _locked():
-        if (KEPT / "made").exists():
+        if (kept / "made").exists():
             return ""
-        shutil.rmtree(KEPT / "root", ignore_errors=True)
-        command = ["mmdebstrap", "--quiet", "--variant=apt", f"--include={PACKAGES}", RELEASE]
+        shutil.rmtree(kept / "root", ignore_errors=True)
+        kept.mkdir(exist_ok=True)
+        command = ["mmdebstrap", "--quiet", "--variant=apt", f"--include={PACKAGES}", release]
         done = subprocess.run(
-            [*command, KEPT / "root"], capture_output=True, text=True, check=False
+            [*command, kept / "root"], capture_output=True, text=True, check=False
         )
         if done.returncode:
             return f"mmdebstrap failed: {done.stderr.strip().splitlines()[-1:]}"
-        _share(KEPT / "root")
-        (KEPT / "made").touch()
+        _share(kept / "root")
+        (kept / "made").touch()
     return ""
 
 
@@ -138,9 +142,9 @@ def _share(root: Path) -> None:
                 shutil.copyfile(file, there)
 
 
-def copy_to(folder: Path) -> Debian:
+def copy_to(folder: Path, release: str = RELEASE) -> Debian:
     """One's own; skips the test where there is none."""
-    if why := why_not():
-        pytest.skip(f"no bare Debian 12 here: {why}")
-    subprocess.run(["cp", "--archive", KEPT / "root", folder / "root"], check=True)
+    if why := why_not(release):
+        pytest.skip(f"no bare Debian {release} here: {why}")
+    subprocess.run(["cp", "--archive", KEPT / release / "root", folder / "root"], check=True)
     return Debian(folder / "root")
