@@ -71,6 +71,17 @@ bundle: checker ## make one archive that measures a machine without network or P
 	@tools/setup bundle
 	@$(PYTHON) tools/bundle.py $(addprefix --with ,$(WITH)) $(ARGS)
 
+.PHONY: image
+image: build ## make a container image, build/overlock-image-*.tar, with run, doctor and profile; needs no builder
+	@tools/setup image
+	@$(PYTHON) tools/image.py $(ARGS)
+
+# Without an argument it refuses a commit that has no tag, and a tree that is changed.
+.PHONY: release
+release: checker ## make all artefacts of a tagged commit in build/release, and try each on Debian 12, 13 and sid; ARGS="--untagged"
+	@tools/setup bare bundle deb image release test
+	@$(PYTHON) tools/release.py $(ARGS)
+
 .PHONY: guest guest-test guest-nested-test
 guest: ## install missing packages, then build Linux 6.1 or KERNEL=7.3 with all the locks, for `overlock guest`; six minutes
 	@tools/setup guest

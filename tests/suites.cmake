@@ -253,11 +253,11 @@ suite(faults SECONDS 120
 	COMMAND "pytest -rs tests/faults")
 
 suite(packages SECONDS 520
-	WHAT "Debian packages of library, headers, interposer and command: built, unpacked, linked with, preloaded; installed on a bare Debian 12, where each command runs or names what is missing; the wheel on a bare Debian 12 without a compiler: an exact profile, less than 40 MB; README word for word on a bare Debian 12: install, compile, run, a first profile; the manifest of docs/containers.md in containers"
-	PATHS include lib run chaos packaging tests/packaging/packages tests/packaging/bare README.md Makefile tools/setup tools/packages.txt
-	NEEDS deb bare bundle
+	WHAT "Debian packages of library, headers, interposer and command: built, unpacked, linked with, preloaded; installed on a bare Debian 12, where each command runs or names what is missing; the wheel on a bare Debian 12 without a compiler: an exact profile, less than 40 MB; README word for word on a bare Debian 12: install, compile, run, a first profile; the manifest of docs/containers.md in containers; the container image, and docs/throttled.md line by line; what make release refuses"
+	PATHS include lib run chaos packaging tests/packaging README.md tools/image.py tools/bundle.py tools/release.py docs/containers.md docs/throttled.md Makefile tools/setup tools/packages.txt
+	NEEDS deb bare bundle image
 	BUILD all
-	COMMAND "pytest -rs tests/packaging/packages tests/packaging/bare")
+	COMMAND "pytest -rs tests/packaging/packages tests/packaging/bare tests/packaging/release")
 
 suite(run-long LONG SECONDS 13500 PARTS 72
 	WHAT "each lock and each build of the interposer, with jemalloc, tcmalloc, mimalloc and an allocator that refuses calls in waits, all threads cancelled, on terminals that are paused or stop their background; overlock run at scale: 10,000 threads at once, a million over time, a million mutexes, 2,000 forks while locks are held; their costs; each single call of the interposer's fails or is late, from the first to the last, also on a full disk: the program is right, or refused in one line; overlock-monitord with ten times the hostile clients: others have their page as soon; at a hundred instructions of each call of the interposer a signal comes, the process forks, the thread is cancelled, a handler jumps; a waiting loop's jump is retargeted and taken back 100,000 times while threads wait in it"

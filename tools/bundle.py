@@ -63,10 +63,12 @@ def fail(message: str) -> None:
     sys.exit(f"bundle.py: {message}")
 
 
-def dependencies() -> list[metadata.Distribution]:
-    """Of the plain command, extras left out, and what these need."""
+def dependencies(only: frozenset[str] | None = None) -> list[metadata.Distribution]:
+    """Of the plain command, extras left out, or of those named, and what these need."""
     project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
-    waiting, found = list(project["dependencies"]), dict[str, metadata.Distribution]()
+    wanted = project["dependencies"]
+    waiting = [one for one in wanted if only is None or Requirement(one).name in only]
+    found = dict[str, metadata.Distribution]()
     while waiting:
         asked = Requirement(waiting.pop())
         if asked.name in found or (asked.marker and not asked.marker.evaluate({"extra": ""})):
@@ -76,10 +78,10 @@ def dependencies() -> list[metadata.Distribution]:
     return [found[name] for name in sorted(found)]
 
 
-def copy_package(site: Path) -> None:
+def copy_package(site: Path, only: frozenset[str] | None = None) -> None:
     kept = shutil.ignore_patterns("__pycache__")
     shutil.copytree(TOP / "python/overlock_tools", site / "overlock_tools", ignore=kept)
-    for one in dependencies():
+    for one in dependencies(only):
         for file in one.files or []:
             source, target = Path(str(one.locate_file(file))), site / file
             inside = ".." not in file.parts and "__pycache__" not in file.parts

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-#ifndef OL_OVERLOCK_HPP
+#if __cplusplus < 202002L
+#error "overlock: overlock.hpp needs C++20 (-std=c++20); what has C++11 alone takes the functions of the .h headers"
+#elif !defined(OL_OVERLOCK_HPP)
 #define OL_OVERLOCK_HPP
 /*
  * The locks as C++20 Lockables, for std::lock_guard, std::unique_lock and std::scoped_lock, and a condition

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-#ifndef OL_WAIT_HPP
+#if __cplusplus < 202002L
+#error "overlock: wait.hpp needs C++20 (-std=c++20); what has C++11 alone takes the functions of the .h headers"
+#elif !defined(OL_WAIT_HPP)
 #define OL_WAIT_HPP
 /*
  * The ways to wait in wait/ as C++20 classes. Those that the standard library has, too, have its names and members:

@@ -296,6 +296,29 @@ def test_groups(name: str, version: int, folders: list[str], machines: Machines)
     assert groups.folders == [f"/sys/fs/cgroup/{f}".rstrip("/") for f in folders]
 
 
+# A process in another container: what is mounted here and there, and its group. With namespaces of
+# control groups, all three are told from ours.
+ELSEWHERE = {
+    "version 1": ("/pods/a /sys/fs/cgroup/cpu rw - cgroup none rw,cpu", "1:cpu:", "/pods/b"),
+    "version 2": ("/ /sys/fs/cgroup rw - cgroup2 none rw", "0::", "/../b"),
+}
+
+
+@pytest.mark.parametrize("inner", ["", "/inner"])
+@pytest.mark.parametrize("kind", ELSEWHERE)
+def test_groups_of_another_container(kind: str, inner: str, tmp_path: Path) -> None:
+    mounted, number, group = ELSEWHERE[kind]
+    (root, point), line = mounted.split()[:2], f"30 1 0:26 {mounted}\n"
+    for folder in ("proc/self", "proc/7", f"proc/7/root{point}{inner}", f".{point}"):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+    (tmp_path / "proc/self/mountinfo").write_text(line)
+    (tmp_path / "proc/7/cgroup").write_text(f"{number}{group}{inner}\n")
+    assert cgroups.of(Tree(tmp_path), "7").folders == [point], "what is mounted here"
+    (tmp_path / "proc/7/mountinfo").write_text(line.replace(f" {root} ", f" {group} "))
+    there = f"/proc/7/root{point}"
+    assert cgroups.of(Tree(tmp_path), "7").folders == [f"{there}{inner}", there][not inner :]
+
+
 UNKNOWN = [
     ("bare", "kvm_features", "no hypervisor"),
     ("aws_kvm", "governor", r"/sys/.*/scaling_governor: No such file"),

@@ -4,10 +4,18 @@
 /*
  * The platform layer in user space: compiler atomics, the time stamp counter, futexes.
  *
- * Correct in C11 and C++20 under -pedantic-errors, with gcc and clang. What needs memory of its
+ * Correct in C11 and C++11 to C++20 under -pedantic-errors, with gcc and clang. What needs memory of its
  * own (ids, nodes, tuning, parking) is behind liboverlock; a lock that asks for none of it needs
  * no library.
  */
+#ifdef __cplusplus
+#if __cplusplus < 201103L
+#error "overlock: the headers need C++11 (-std=c++11), and overlock.hpp needs C++20"
+#endif
+#elif !defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L
+#error "overlock: the headers need C11 (-std=c11), or C99 with the extensions of gcc and clang"
+#endif
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

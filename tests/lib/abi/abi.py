@@ -35,17 +35,14 @@ class Difference:
 
 def types(out: Path, include: Path, *options: str) -> Path:
     """A library with each public type in it."""
-    folders = (f"-I{include}", f"-I{BUILD / 'include'}")
-    command = ["gcc", "-std=gnu11", "-g", "-shared", "-fPIC", *folders, *options]
+    command = ["gcc", "-std=gnu11", "-g", "-shared", "-fPIC", f"-I{include}", *options]
     # Compiled by its bare name, so that lib/abi names no folder of the machine.
     subprocess.run([*command, "types.c", "-o", out], cwd=HERE, check=True)
     return out
 
 
 def dump(library: Path, out: Path, include: Path = TOP / "include") -> Path:
-    command = ["abidw", *KEPT, *(f"--no-{what}" for what in SHORT)]
-    for folder in (include, BUILD / "include"):
-        command += ["--headers-dir", str(folder)]
+    command = ["abidw", *KEPT, *(f"--no-{what}" for what in SHORT), "--headers-dir", str(include)]
     subprocess.run([*command, "--out-file", out, library], check=True)
     text = out.read_text().replace(f"path='{TOP}/", "path='../")  # no folder of the machine
     lines = text.splitlines(keepends=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A Debian as a newcomer has it: apt, make, git, and nothing else.
 
-Debian 12's is kept, and each test gets a copy. tests/newest has roots of others, which it keeps.
+Each user gets a copy. tests/newest has roots of its own, which it keeps.
 """
 
 import fcntl
@@ -104,8 +104,9 @@ class Debian:
 
 
 @cache
-def why_not(release: str = RELEASE, kept: Path = KEPT) -> str:
+def why_not(release: str = RELEASE, folder: Path | None = None) -> str:
     """Why no such root can be made here; empty if it can."""
+    kept = folder or KEPT / release
     if os.getuid() != 0:
         return "only root can enter another root file system"
     if not shutil.which("mmdebstrap"):
@@ -148,9 +149,9 @@ def _share(root: Path) -> None:
                 shutil.copyfile(file, there)
 
 
-def copy_to(folder: Path) -> Debian:
+def copy_to(folder: Path, release: str = RELEASE) -> Debian:
     """One's own; skips the test where there is none."""
-    if why := why_not():
-        pytest.skip(f"no bare Debian 12 here: {why}")
-    subprocess.run(["cp", "--archive", KEPT / "root", folder / "root"], check=True)
+    if why := why_not(release):
+        pytest.skip(f"no bare Debian {release} here: {why}")
+    subprocess.run(["cp", "--archive", KEPT / release / "root", folder / "root"], check=True)
     return Debian(folder / "root")

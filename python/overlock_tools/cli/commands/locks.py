@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from overlock_tools.bench import peers
-from overlock_tools.core.model import defs, traits
+from overlock_tools.core.model import defs, one_header, traits
+from overlock_tools.core.system.errors import Fail
 from overlock_tools.core.system.terminal import console
 
 
@@ -40,14 +41,23 @@ def print_barriers(out: Console) -> None:
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the locks as JSON.")
-def command(as_json: bool) -> None:
+@click.option(
+    "--header", "name", metavar="LOCK", help="Print this lock as one header, to be copied."
+)
+def command(as_json: bool, name: str | None) -> None:
     """List the locks, their properties, and other libraries'.
 
     \b
     Examples:
       overlock locks
       overlock locks --json
+      overlock locks --header ttas > ttas.h    # one file; needs no library
     """
+    if name:
+        if as_json:
+            raise Fail("expected either --json or --header LOCK")
+        click.echo(one_header.text(name), nl=False)
+        return
     if as_json:
         locks = defs.load().locks.values()
         click.echo(json.dumps([dataclasses.asdict(lock) for lock in locks], indent=2))

@@ -29,10 +29,10 @@ class Throttling:
     seconds: float
 
 
-def mounts(tree: Tree) -> list[tuple[int, str, str]]:
-    """Version, root and mount point of each hierarchy that limits CPU time."""
+def mounts(tree: Tree, who: str = "self") -> list[tuple[int, str, str]]:
+    """Version, root and mount point of each hierarchy that limits CPU time, as `who` has them."""
     found = []
-    for line in tree.read("/proc/self/mountinfo").splitlines():
+    for line in tree.read(f"/proc/{who}/mountinfo").splitlines():
         before, _, after = line.partition(" - ")
         root, point = before.split()[3:5]
         kind, *_, options = after.split()
@@ -66,13 +66,40 @@ def _of(tree: Tree, who: str) -> Groups:
         raise Unknown("no cgroup file system that limits CPU time is mounted here")
     version, root, point = mounted[0]
     path = _path(tree, who, version)
-    inside = path == root or path.startswith(root.rstrip("/") + "/")
+    below = _below(path, root) if "/.." not in path else None
+    if below is None and (other := _from_within(tree, who)):
+        return other
     # A group outside of what is mounted here: what is mounted is the nearest that can be seen.
-    below = path[len(root.rstrip("/")) :] if inside and "/.." not in path else ""
-    parts = [part for part in below.split("/") if part]
-    folders = ["/".join([point, *parts[:n]]) for n in range(len(parts), -1, -1)]
-    tree.names(folders[-1])
-    return Groups(version, folders)
+    groups = _folders(version, point, below or [])
+    tree.names(groups.folders[-1])
+    return groups
+
+
+def _from_within(tree: Tree, who: str) -> Groups | None:
+    """Of a process in another container: by what is mounted there, if one may look."""
+    try:
+        version, root, point = mounts(tree, who)[0]
+        below = _below(_path(tree, who, version), root)
+        if below is None:
+            return None
+        groups = _folders(version, f"/proc/{who}/root{point}", below)
+        tree.names(groups.folders[-1])
+    except (Unknown, IndexError):
+        return None
+    return groups
+
+
+def _below(path: str, root: str) -> list[str] | None:
+    """The parts of `path` below `root`; None if it is not there."""
+    top = root.rstrip("/")
+    if path != root and not path.startswith(top + "/"):
+        return None
+    return [part for part in path[len(top) :].split("/") if part]
+
+
+def _folders(version: int, point: str, below: list[str]) -> Groups:
+    numbers = range(len(below), -1, -1)
+    return Groups(version, ["/".join([point, *below[:n]]) for n in numbers])
 
 
 def _quota(tree: Tree, folder: str) -> float | None:
