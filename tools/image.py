@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A container image in one file, an OCI archive: docs/containers.md.
+"""A container image in one file, an OCI archive: docs/throttled.md.
 
 It has `overlock run`, `doctor` and `profile` with the libraries that they preload, this Python with
 what they import, glibc, and busybox for a shell and `cp`. No base image and no builder is needed,

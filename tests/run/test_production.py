@@ -382,7 +382,7 @@ def test_the_example_for_systemd(tmp_path: Path) -> None:
 
 
 def test_the_page_on_containers_has_the_variables_that_are_printed() -> None:
-    page = (TOP / "docs/containers.md").read_text()
+    page = (TOP / "docs/throttled.md").read_text()
     found = re.findall(r"\{name: (\w+), value: (.*)\}", page.split("## Preload it")[1])
     said = overlock("--print", "env", "--", "true").stdout
     printed = dict(line.split("=", 1) for line in said.splitlines())

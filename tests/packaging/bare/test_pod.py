@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The manifest of docs/containers.md, word for word, run by podman, and rolled back."""
+"""The last manifest of docs/throttled.md, word for word, run by podman, and rolled back."""
 
 import re
 import shutil
@@ -11,8 +11,8 @@ import pytest
 from tests.conftest import TOP
 from tests.packaging.bare.podman import Podman, manifest
 
-PAGE = (TOP / "docs/containers.md").read_text()
-POD = manifest(PAGE, 0, "tried").replace("image: server", "image: localhost/maps")
+PAGE = (TOP / "docs/throttled.md").read_text()
+POD = manifest(PAGE, 2, "tried").replace("image: server", "image: localhost/maps")
 
 
 def ends(podman: Podman, text: str) -> str:
