@@ -240,6 +240,13 @@ suite(fit SECONDS 40
 	BUILD all
 	COMMAND "pytest -rs tests/run/fit")
 
+suite(rust SECONDS 400 PARTS 3
+	WHAT "the crates, by each Rust that is here: every lock's tests, examples, formatting and lints; a program without a libc; what is published builds by itself; instructions beside the C's; the Rust in the model checker; mutants of each"
+	PATHS rust tests/rust include/overlock/locks.def include/overlock/lock/rota.h include/overlock/cond.h include/overlock/wait lib cmake/locks.cmake
+	NEEDS rust
+	BUILD all
+	COMMAND "pytest -rs tests/rust")
+
 suite(symbols QUICK SECONDS 50
 	WHAT "no wait for a lock, no release and no child of a fork allocates, uses stdio or the loader, or can be cancelled: the machine code of the built libraries; planted calls are found; the library's symbols and the public types against lib/abi; removals and changes are caught, additions are reported"
 	BUILD all

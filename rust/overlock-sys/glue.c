@@ -22,7 +22,8 @@ void ol_rust_sizes(void)
 {
 	OL_RUST_LOCKS
 #ifdef OL_RUST_LIBRARY
-	__asm__ volatile(".ascii \"->cond %c0 %c1\"" ::"i"(sizeof(ol_cond_t)), "i"(_Alignof(ol_cond_t)));
+	__asm__ volatile(".ascii \"->cond %c0 %c1\"" ::"i"(sizeof(ol_cond_t)),
+			 "i"(_Alignof(ol_cond_t)));
 #endif
 }
 #undef OL_LOCK

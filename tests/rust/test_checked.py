@@ -40,8 +40,8 @@ WHOLE = {
 MUTANTS = {
     "try_lock acquires": (
         "rota.rs",
-        "compare_exchange(w, w | HELD, Acquire, Relaxed)",
-        "compare_exchange(w, w | HELD, Relaxed, Relaxed)",
+        "self.0.compare_exchange(w, w | HELD, Acquire, Relaxed)",
+        "self.0.compare_exchange(w, w | HELD, Relaxed, Relaxed)",
         Size("lock", "2x1"),
     ),
     "the release releases": (
@@ -54,7 +54,7 @@ MUTANTS = {
         "rota.rs",
         "(*low).store(value, Release)",
         "word.store(value as u32, Release)",
-        Size("lock", "3x1"),
+        Size("lock", "2x1"),
     ),
     "try_lock looks whether it is held": (
         "rota.rs",
@@ -128,7 +128,8 @@ def check(overlock: Overlock, harness: str, source: Path, size: Size) -> str:
 def test_it_holds_under_c11(overlock: Overlock, tmp_path: Path, harness: str) -> None:
     for size in WHOLE[harness]:
         said = check(overlock, harness, TOP, size)
-        assert "exhausted: holds" in said and "FAILS" not in said, said
+        assert "exhausted: holds" in said, said
+        assert "FAILS" not in said, said
 
 
 @pytest.mark.parametrize("name", MUTANTS)

@@ -93,8 +93,11 @@ def test_versions_are_the_projects() -> None:
 def test_the_crate_has_the_librarys_sources() -> None:
     """What cmake/locks.cmake compiles; build.rs takes all of lib/ but what it names."""
     listed = re.search(r"set\(sources ([^)]*)\)", (TOP / "cmake/locks.cmake").read_text())
-    left = re.search(r"NOT_HERE[^=]*= \[([^]]*)\]", (TOP / "rust/overlock-sys/build.rs").read_text())
-    assert listed and left
+    left = re.search(
+        r"NOT_HERE[^=]*= \[([^]]*)\]", (TOP / "rust/overlock-sys/build.rs").read_text()
+    )
+    assert listed
+    assert left
     not_here = set(re.findall(r'"(.*?)"', left[1]))
     here = {path.name for path in (TOP / "lib").glob("*.c")} - not_here
     assert here == set(listed[1].split()) - {"locks.c"}  # a table of all locks, by name

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// rust/overlock/src/fast.rs as it is, with waiters that poll in the place of the C. They set a bit beside the half that
-// a release writes, as waiters do there, and take it away when they have the lock.
+// rust/overlock/src/fast.rs as it is, with waiters that poll in the place of the C. They count themselves beside the half
+// that a release writes, as sleepers do there, and miss their count if a release has overwritten it.
 // brings: rust/overlock/src/fast.rs
 // replaces: (?m)^(//!|#!\[).*$ =>
 #![no_std]
@@ -9,20 +9,23 @@ include!(concat!(env!("OVERLOCK_INCLUDE"), "/overlock/foreign/rust.rs"));
 mod fast {
     include!(concat!(env!("OVERLOCK_BROUGHT"), "/fast.rs"));
 
+    const SLEEPER: u32 = 0x80000;
+
     impl Word {
         pub unsafe fn lock(&self) {
             if self.try_lock() {
                 return;
             }
-            self.0.fetch_or(WAKE, Relaxed);
+            self.0.fetch_add(SLEEPER, Relaxed);
             while !self.try_lock() {
                 crate::ol_checked_spin();
             }
+            let w = self.0.fetch_sub(SLEEPER, Relaxed);
+            assert!(w & SLEEPERS != 0);
         }
 
         pub fn release(&self) {
             if let Err(w) = self.unlock() {
-                self.0.fetch_and(!WAKE, Relaxed);
                 store_low_release(&self.0, w.wrapping_add(HELD) as u16);
             }
         }
