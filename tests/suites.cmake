@@ -134,6 +134,11 @@ suite(native-all ALONE SECONDS 630 PARTS 5
 	BUILD native-plain native-counted native-thread native-address all
 	COMMAND "tests/lib/native/run many counted thread address arch")
 
+suite(arch-guest LONG SECONDS 300
+	WHAT "the interposer and the locks without a library in a guest of AArch64, with and without LSE, under Debian's kernel; it does not test memory order"
+	NEEDS arm-guest
+	COMMAND "tests/lib/arch/guest")
+
 suite(compilers LONG SECONDS 2400 PARTS 20
 	WHAT "gcc 12 to 14, clang 14 to 19, with -O3, -flto and -march=native, on Debian 12 and 13: no warnings, the same symbols, locks exclude, overlock run answers as glibc"
 	NEEDS compilers

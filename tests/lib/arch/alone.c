@@ -51,6 +51,7 @@ static long lost(void *(*work)(void *))
 int main(void)
 {
 	printf("lost %ld\n", lost(work_anderson) + lost(work_byte) + lost(work_dec) +
-				     lost(work_partitioned_ticket) + lost(work_tas) + lost(work_ttas));
+				     lost(work_partitioned_ticket) + lost(work_tas) +
+				     lost(work_ttas));
 	return 0;
 }
