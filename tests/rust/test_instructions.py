@@ -15,8 +15,8 @@ if not MISSING and not shutil.which("valgrind"):
     MISSING = "valgrind is not installed"
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 
-# Two calls and returns, two jumps or pointers more; a lock whose C is a single test may lose more.
-CALLS = 8
+# Two calls and returns, and the registers that a function saves for calls of its own (owner_qspin).
+CALLS = 12
 CLOCKED = {"i_spin", "i_spin_pv", "warned"}  # their first attempt asks for the time
 
 
@@ -47,7 +47,7 @@ def test_the_mutex_takes_the_instructions_of_the_c(in_c: run.Counts, tmp_path: P
     for name in sorted(set(rust) & set(in_c)):
         print(f"{name:<20} {rust[name]:>4} in C {in_c[name]}")
     assert not longer(rust, in_c)
-    assert len(set(rust) & set(in_c)) >= 30
+    assert set(in_c) - set(rust) == {"tx", "self", "node"}
     assert rust["Mutex"] < rust["std::Mutex"]
 
 
@@ -55,6 +55,6 @@ def test_a_longer_release_is_noticed(in_c: run.Counts, tmp_path: Path) -> None:
     tree = copied(tmp_path, "tests/rust/pairs")
     fast = tree / "rust/overlock/src/fast.rs"
     release = "store_low_release(&self.0, w.wrapping_add(HELD) as u16);"
-    twice = f"self.0.fetch_or(0, Relaxed); self.0.fetch_or(0, Relaxed); {release}"
+    twice = f"self.0.fetch_xor(1 << 18, Relaxed); self.0.fetch_xor(1 << 18, Relaxed); {release}"
     fast.write_text(changed(fast.read_text(), (release, twice)))
     assert longer(in_rust(tree), in_c).keys() == {"rota", "Mutex"}

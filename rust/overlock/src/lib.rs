@@ -11,7 +11,7 @@
 //! ```
 //!
 //! [`Mutex`], [`RwLock`], [`Condvar`] and [`Barrier`] are used as those of `std`, but that `lock` returns the guard
-//! itself ([why](Mutex#panics-while-it-is-held)). [`raw`] has thirty locks more: spinlocks, queue locks, locks of the
+//! itself ([why](Mutex#panics-while-it-is-held)). [`raw`] has 28 locks more: spinlocks, queue locks, locks of the
 //! literature.
 //!
 //! # Features
