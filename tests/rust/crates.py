@@ -25,16 +25,23 @@ class Rust:
     tools: dict[str, str]  # RUSTC, RUSTDOC; none: as cargo finds them
 
     def run(
-        self, folder: Path, *arguments: str, check: bool = True, **environment: str
+        self,
+        folder: Path,
+        *arguments: str,
+        check: bool = True,
+        crates: Path | None = DEBIAN,
+        **environment: str,
     ) -> subprocess.CompletedProcess[str]:
-        from_debian = f'source.debian.directory="{DEBIAN}"'
-        replaced = ['--config=source.crates-io.replace-with="debian"', f"--config={from_debian}"]
+        replaced = [
+            '--config=source.crates-io.replace-with="debian"',
+            f'--config=source.debian.directory="{crates}"',
+        ]
         kept = BUILD / "rust" / self.name
         told = {"CARGO_TARGET_DIR": str(kept), "CARGO_TERM_COLOR": "never", "RUST_BACKTRACE": "0"}
         unset = ("MAKEFLAGS", "MFLAGS")  # make's job slots are not lent
         inherited = {name: text for name, text in os.environ.items() if name not in unset}
         done = subprocess.run(
-            [self.cargo, *replaced, *arguments],
+            [self.cargo, *(replaced if crates else ()), *arguments],
             cwd=folder,
             env=inherited | self.tools | told | environment,
             capture_output=True,

@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 /// `lock`, and `try_lock` that returns true, exclude one another until `unlock`, and acquire what it released.
 pub unsafe trait RawLock {
     /// A free lock.
-    #[allow(clippy::declare_interior_mutable_const)]
     const INIT: Self;
 
     fn lock(&self);
@@ -64,7 +63,6 @@ macro_rules! lock {
         pub struct $Name(overlock_sys::$id::Lock);
 
         unsafe impl RawLock for $Name {
-            #[allow(clippy::declare_interior_mutable_const)]
             const INIT: Self = $Name(overlock_sys::$id::Lock::INIT);
 
             #[inline]
@@ -111,7 +109,6 @@ macro_rules! lock_api_traits {
     ($Name:ident) => {
         #[cfg(feature = "lock_api")]
         unsafe impl lock_api::RawMutex for $Name {
-            #[allow(clippy::declare_interior_mutable_const)]
             const INIT: Self = <$Name as RawLock>::INIT;
             type GuardMarker = lock_api::GuardNoSend;
 
@@ -182,7 +179,6 @@ impl Rota {
 
 #[cfg(feature = "std")]
 unsafe impl RawLock for Rota {
-    #[allow(clippy::declare_interior_mutable_const)]
     const INIT: Self = Rota(crate::fast::Word::FREE);
 
     #[inline]

@@ -47,7 +47,6 @@ fn pointer(word: &AtomicU32) -> *const u32 {
 pub struct RawRwLock(Shared<Library>);
 
 impl RawRwLock {
-    #[allow(clippy::declare_interior_mutable_const)]
     const FREE: RawRwLock = RawRwLock(Shared::with_line(<Rota as RawLock>::INIT));
 }
 
@@ -258,7 +257,6 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockWriteGuard<'_, T> {
 
 #[cfg(feature = "lock_api")]
 unsafe impl lock_api::RawRwLock for RawRwLock {
-    #[allow(clippy::declare_interior_mutable_const)]
     const INIT: Self = RawRwLock::FREE;
     type GuardMarker = lock_api::GuardNoSend;
 
