@@ -134,6 +134,11 @@ suite(native-all ALONE SECONDS 630 PARTS 5
 	BUILD native-plain native-counted native-thread native-address all
 	COMMAND "tests/lib/native/run many counted thread address arch")
 
+suite(arch-guest LONG SECONDS 300
+	WHAT "the interposer and the locks without a library in a guest of AArch64, with and without LSE, under Debian's kernel; it does not test memory order"
+	NEEDS arm-guest
+	COMMAND "tests/lib/arch/guest")
+
 suite(compilers LONG SECONDS 2400 PARTS 20
 	WHAT "gcc 12 to 14, clang 14 to 19, with -O3, -flto and -march=native, on Debian 12 and 13: no warnings, the same symbols, locks exclude, overlock run answers as glibc"
 	NEEDS compilers
@@ -239,6 +244,13 @@ suite(fit SECONDS 40
 	PATHS run/fit lib/cgroup.c python/overlock_tools/run tests/run/fit tests/mutant.py
 	BUILD all
 	COMMAND "pytest -rs tests/run/fit")
+
+suite(rust SECONDS 400 PARTS 3
+	WHAT "the crates, by each Rust that is here: every lock's tests, examples, formatting and lints; a program without a libc; what is published builds by itself; instructions beside the C's; the Rust in the model checker; mutants of each"
+	PATHS rust tests/rust include/overlock/locks.def include/overlock/lock/rota.h include/overlock/cond.h include/overlock/wait lib cmake/locks.cmake
+	NEEDS rust
+	BUILD all
+	COMMAND "pytest -rs tests/rust")
 
 suite(symbols QUICK SECONDS 50
 	WHAT "no wait for a lock, no release and no child of a fork allocates, uses stdio or the loader, or can be cancelled: the machine code of the built libraries; planted calls are found; the library's symbols and the public types against lib/abi; removals and changes are caught, additions are reported"
