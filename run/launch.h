@@ -9,7 +9,7 @@
 
 #define PYTHON_COMMAND "overlock-tools"
 
-/* Exit codes; docs/run.md and docs/commands.md list them. */
+/* Exit codes; docs/run.md and docs/reference/commands.md list them. */
 enum { MISSING = 3, CANNOT_START = 125, CANNOT_EXECUTE, NOT_FOUND };
 
 /* Says why on standard error, in one line, and ends with that exit code. */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How a command fails: one line, and an exit code that docs/commands.md lists."""
+"""How a command fails: one line, and an exit code that docs/reference/commands.md lists."""
 
 import sys
 
