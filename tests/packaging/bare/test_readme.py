@@ -33,8 +33,12 @@ def test_a_first_profile(debian: Debian) -> None:
     debian.says(f"cd /src/overlock; {line_of('python3 -m venv')}")
     debian.says("cd /src; cc overlock/tests/run/programs/guarded.c -pthread -o guarded")
     profile = line_of("overlock run --counters").replace("PROGRAM", "./guarded 4 1000 </dev/null")
-    lines = [line_of("overlock doctor") + " --seconds 1", profile + " 2>&1", "overlock tune -- ls"]
+    lines = [
+        line_of("overlock doctor") + " --verbose --seconds 1",
+        profile + " 2>&1",
+        "overlock tune -- ls",
+    ]
     said = debian.says("; ".join(["cd /src", "PATH=~/overlock/bin:$PATH", *lines]))
-    assert "knowledge of preemption" in said
+    assert "Does preemption hurt process 1?" in said
     assert "acquisitions" in said
     assert "there is nothing to tune" in said

@@ -45,7 +45,7 @@ def test_nothing_else_is_needed(debian: Debian) -> None:
         ("--version", "/overlock/lib/python3"),
         ("run -- echo fine", "fine\n"),
         ("run --counters -- true 2>&1", "acquisitions"),
-        ("doctor --seconds 1", "knowledge"),
+        ("doctor --verbose --seconds 1", "knowledge of preemption"),
         ("bench sections --threads 1 --seconds 0.02 --rounds 1 --locks tas", "tas"),
         ("sim collapse --time 1 --locks tas --jobs 1", "tas"),
         ("check mcs --size 2x1 --no-cache || [ $? = 4 ]", "exhausted: holds"),

@@ -27,7 +27,7 @@ def debian(packages: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) 
         ("overlock locks", "tas_yield"),
         ("overlock run -- echo fine", "fine\n"),
         ("overlock run --counters -- true 2>&1", "acquisitions"),
-        ("overlock doctor --seconds 1", "knowledge"),
+        ("overlock doctor --verbose --seconds 1", "knowledge of preemption"),
         ("overlock tune -- true", "there is nothing to tune"),
         ("overlock check mcs --size 2x1 --no-cache || [ $? = 4 ]", "exhausted: holds"),
         ("man -w overlock-run 2>/dev/null || ls /usr/share/man/man1", "overlock-run.1.gz"),
