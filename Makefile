@@ -120,7 +120,7 @@ third-party: ## run third-party test suites under the locks and natively; an hou
 
 # What was checked is kept: after Ctrl-C the same command goes on.
 .PHONY: newest reached
-newest: ## build and test on Debian 12, 13 and sid, each in a root, for docs/compat.md; root, two hours; ARGS="--only sid --check spins"
+newest: ## build and test on Debian 12, 13 and sid, each in a root, for docs/architecture.md; root, two hours; ARGS="--only sid --check spins"
 	@tools/setup test
 	@tools/setup bare
 	@$(MAKE) --no-print-directory native WITH_TESTS=ON

@@ -136,7 +136,11 @@ def options() -> argparse.Namespace:
     parser.add_argument("--untagged", action="store_true", help="the commit needs no tag")
     parser.add_argument("--changed", action="store_true", help="the tree may be changed")
     parser.add_argument(
-        "--without", action="append", default=[], metavar="WHAT", choices=[*MAKERS, "tests"]
+        "--without",
+        action="append",
+        default=[],
+        choices=[*MAKERS, "tests"],
+        help="leave that out, and say so; repeatable",
     )
     return parser.parse_args()
 

@@ -27,7 +27,7 @@ struct Lock {
 struct Build {
     target: String,
     out: PathBuf,
-    library: bool,
+    hosted: bool, // all of the library, not only the locks that stand alone
     told: RefCell<BTreeSet<String>>, // cargo knows that the build depends on these
 }
 
@@ -38,14 +38,14 @@ fn main() {
     let build = Build {
         target: env::var("TARGET").unwrap(),
         out: PathBuf::from(env::var("OUT_DIR").unwrap()),
-        library: env::var_os("CARGO_FEATURE_LIBRARY").is_some(),
+        hosted: env::var_os("CARGO_FEATURE_LIBRARY").is_some(),
         told: RefCell::default(),
     };
     if env::var("CARGO_CFG_TARGET_OS").unwrap() != "linux" {
         panic!("overlock-sys: the target {} has no futexes; expected Linux", build.target);
     }
     let locks: Vec<Lock> =
-        read_locks().into_iter().filter(|l| build.library || l.line.contains("OL_ALONE")).collect();
+        read_locks().into_iter().filter(|l| build.hosted || l.line.contains("OL_ALONE")).collect();
     let mut text = String::from("/* By build.rs. */\n");
     for lock in &locks {
         writeln!(text, "#include <overlock/lock/{}.h>", lock.id).unwrap();
@@ -117,7 +117,7 @@ impl Build {
         command.args(&words[1..]).args(["-std=gnu11", "-O2", "-fPIC", "-ffunction-sections"]);
         command.args(["-fdata-sections", "-fvisibility=hidden", "-D_GNU_SOURCE", "-pthread"]);
         command.args(["-Ivendor/include", "-Ivendor/lib"]).arg("-I").arg(&self.out);
-        if self.library {
+        if self.hosted {
             command.arg("-DOL_RUST_LIBRARY");
         } else {
             command.arg("-ffreestanding"); // no header of a libc
@@ -128,7 +128,7 @@ impl Build {
 
     fn compile_library(&self) {
         let mut sources = vec![PathBuf::from("glue.c")];
-        if self.library {
+        if self.hosted {
             sources.extend(library_sources());
         }
         let archive = self.out.join("liboverlock_rust.a");
@@ -168,7 +168,7 @@ impl Build {
             let (size, align) = (fields[2], fields[3]);
             let traits: u32 = fields[4].parse().unwrap();
             modules.push_str(&module(lock, size, align));
-            let kind = if lock.timed && self.library { "timed" } else { "waits" };
+            let kind = if lock.timed && self.hosted { "timed" } else { "waits" };
             // OL_ELIDES of ops.h: sections may run more than once.
             let elides = if traits & 1 << 19 != 0 { "elides" } else { "plain" };
             writeln!(
@@ -182,7 +182,7 @@ impl Build {
             )
             .unwrap();
         }
-        if self.library {
+        if self.hosted {
             let fields: Vec<&str> = numbers.next().unwrap().split_whitespace().collect();
             writeln!(
                 modules,
