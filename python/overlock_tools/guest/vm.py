@@ -46,9 +46,12 @@ Tell = Callable[[str], None]
 @cache
 def host_cpu(cpuinfo: str | None = None) -> str:
     """The host's, as KVM has it for a guest. KVM offers ARCH_CAPABILITIES on every CPU; on one that
-    has no such register, AMD's, newer kernels refuse to set it, and QEMU ends."""
+    has no such register, AMD's, newer kernels refuse to set it, and QEMU ends. QEMU withholds
+    features that it has no name for, such as slices of lab/nested, from guests that may migrate.
+    """
     flags = machine.cpu_flags(cpuinfo or Path("/proc/cpuinfo").read_text())
-    return "host" if "arch_capabilities" in flags else "host,-arch-capabilities"
+    model = "host,migratable=off"
+    return model if "arch_capabilities" in flags else f"{model},-arch-capabilities"
 
 
 class NoBoot(Fail):

@@ -43,8 +43,9 @@ def test_a_guest_that_sees_its_hypervisor_and_kvm() -> None:
     assert seen[seen.index("-cpu") + 1] == "max"
     under_kvm = spec(accel="kvm", hidden=False).machine()
     assert under_kvm[under_kvm.index("-cpu") + 1] == vm.host_cpu()
-    assert vm.host_cpu("flags : fpu arch_capabilities\n") == "host"
-    assert vm.host_cpu("flags : fpu svm\n") == "host,-arch-capabilities"
+    all_features = "host,migratable=off"
+    assert vm.host_cpu("flags : fpu arch_capabilities\n") == all_features
+    assert vm.host_cpu("flags : fpu svm\n") == f"{all_features},-arch-capabilities"
     assert under_kvm[under_kvm.index("-accel") + 1] == "kvm"
 
 

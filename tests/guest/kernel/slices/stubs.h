@@ -57,9 +57,10 @@ struct kvm_steal_time {
 enum { MSR_KVM_STEAL_TIME = 0, KVM_MSR_ENABLED = 1, KVM_FEATURE_STEAL_TIME = 5 };
 enum { CPUHP_AP_ONLINE_DYN };
 extern u64 steal_time_msr;
+extern bool has_feature_31; /* of the hypervisor */
 #define rdmsr_safe(msr, low, high)	(*(low) = steal_time_msr, *(high) = steal_time_msr >> 32, 0)
 #define kvm_para_available()		true
-#define kvm_para_has_feature(f)		true
+#define kvm_para_has_feature(f)		((f) != 31 || has_feature_31)
 #define cpuhp_setup_state(state, name, up, down) ((void)(down), (up)(0))
 
 /* Xen's. */
@@ -77,4 +78,5 @@ struct vcpu_info {
 extern struct vcpu_info *xen_vcpu;
 #define pvclock_clocksource_read(info)	((info)->now)
 #define xen_pv_domain()			true
+#define xen_feature(f)			has_feature_31
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Slices from KVM's steal-time record of each vCPU, whose host says there when the slice ends:
- * lab/nested of the Overlock project. Another host leaves that padding 0.
+ * Slices from KVM's steal-time record of each vCPU, if the host says by a bit of CPUID that it tells
+ * there when the slice ends: lab/nested of the Overlock project. To another host that is padding.
  *
  * KVM writes a vCPU's record before it enters the guest, so the vCPU that reads its own never
  * sees it half written; only between two looks may it have been off its CPU.
@@ -15,7 +15,10 @@
 #include <asm/tsc.h>
 #include "overlock.h"
 
-/* struct kvm_steal_time with what the host's patch puts in its padding. */
+/* KVM_FEATURE_STEAL_SLICE of the host's patch. */
+enum { FEATURE_STEAL_SLICE = 31 };
+
+/* struct kvm_steal_time with the members that this feature adds. */
 struct record {
 	u64 steal;
 	u32 version;
@@ -106,17 +109,10 @@ static int gone(unsigned int cpu)
 /* After KVM's own code, which gives each CPU that comes its record; this CPU has one. */
 static int __init find_records(void)
 {
-	struct overlock_slice slice = {};
-	bool told;
-
-	if (!kvm_para_available() || !kvm_para_has_feature(KVM_FEATURE_STEAL_TIME))
+	if (!kvm_para_available() || !kvm_para_has_feature(KVM_FEATURE_STEAL_TIME) ||
+	    !kvm_para_has_feature(FEATURE_STEAL_SLICE))
 		return 0;
 	if (cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "overlock/slice", found, gone) < 0)
-		return 0;
-	preempt_disable();
-	told = look_at_record(&slice);
-	preempt_enable();
-	if (!told)
 		return 0;
 	overlock_slice_from(&kvm);
 	overlock_host_yields();

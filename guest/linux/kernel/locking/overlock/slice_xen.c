@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Slices from Xen's vcpu_info of each vCPU, if Xen says there when the slice ends:
- * lab/xen of the Overlock project. Another Xen leaves that word 0.
+ * Slices from Xen's vcpu_info of each vCPU, if Xen says by a feature's bit that it tells there when
+ * the slice ends: lab/xen of the Overlock project. To another Xen that word is padding.
  *
  * Xen writes it before it lets the vCPU run, so the vCPU that reads its own needs no sequence
  * count.
@@ -9,10 +9,14 @@
 #include <linux/init.h>
 #include <linux/percpu.h>
 #include <asm/pvclock.h>
+#include <xen/features.h>
 #include <xen/xen.h>
 #include <xen/xen-ops.h>
 #include <xen/interface/xen.h>
 #include "overlock.h"
+
+/* XENFEAT_vcpu_slice of Xen's patch. */
+enum { FEATURE_VCPU_SLICE = 31 };
 
 /*
  * Bits 63-32: the end in Xen's system time, in 1024 ns. Bits 31-16: by how much the guaranteed part
@@ -46,7 +50,7 @@ static const struct overlock_slice_source xen = {
 
 static int __init find_info(void)
 {
-	if (xen_pv_domain() && told(raw_cpu_read(xen_vcpu)))
+	if (xen_pv_domain() && xen_feature(FEATURE_VCPU_SLICE))
 		overlock_slice_from(&xen);
 	return 0;
 }
