@@ -155,9 +155,10 @@ def test_a_kernel_of_ones_own_is_named_by_version_and_variant(tmp_path: Path) ->
 
 def test_what_a_program_did_becomes_a_row() -> None:
     row = run.Row()
-    said = {"program": "openmp", "threads": 2, "seconds": 0.5, "p99_us": 7, "per_thread": [1, 3]}
+    did = {"seconds": 0.5, "p99_us": 7, "longest_us": 11, "per_thread": [1, 3]}
+    said = {"program": "openmp", "threads": 2, **did}
     run._take_program(said, row)
-    assert (row.rates, row.p99_us, row.jain) == ([8], [7], [0.8])
+    assert (row.rates, row.p99_us, row.longest_us, row.jain) == ([8], [7], [11], [0.8])
     assert not row.acquired
 
 
@@ -167,7 +168,8 @@ def test_what_a_guest_did_becomes_a_row() -> None:
     told = {"error_ns": {"p50": 7}}
     said = {"program": "guest", "threads": 2, "said": loop, "told": told}
     run._take_program(said, row)
-    assert (row.rates, row.p99_us, row.jain, row.told) == ([20], [9], [0.8], [told])
+    assert (row.rates, row.p99_us, row.longest_us) == ([20], [9], [9])
+    assert (row.jain, row.told) == ([0.8], [told])
     with pytest.raises(Fail, match="guest: lost"):
         run._take_program({**said, "said": {**loop, "wrong": "lost"}}, row)
 
@@ -207,7 +209,8 @@ def test_a_program_may_have_another_lock() -> None:
 def test_a_rate_has_its_range_or_says_that_it_has_none(
     rates: list[float], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    row = run.Row(rates, [1.0] * len(rates), [1.0] * len(rates))
+    same = [1.0] * len(rates)
+    row = run.Row(rates, same, same, same)
     options = {"rounds": len(rates), "programs": (), "locks": ["mcs"], "threads": [8]}
     run._show({("mcs", 8, "kernel"): row}, {}, options | {"under": ["kernel"]})
     assert words in capsys.readouterr().out

@@ -10,7 +10,7 @@
 enum { COUNTED_STEPS = 8, COUNTED_PLACES = 64 * COUNTED_STEPS };
 
 struct counted {
-	uint64_t times;
+	uint64_t times, longest_ns;
 	uint64_t waits[COUNTED_PLACES];
 	uint64_t apart[16]; /* no cache line has two threads' */
 };
@@ -28,6 +28,8 @@ static inline void count(struct counted *c, uint64_t ns)
 	unsigned top = 63u - (unsigned)__builtin_clzll(ns | COUNTED_STEPS);
 
 	c->times++;
+	if (ns > c->longest_ns)
+		c->longest_ns = ns;
 	c->waits[(top - 2) * COUNTED_STEPS + (ns >> (top - 3)) % COUNTED_STEPS]++;
 }
 
@@ -49,11 +51,21 @@ static inline double counted_p99_us(const struct counted *all, unsigned n)
 	       2000.0;
 }
 
+static inline double counted_longest_us(const struct counted *all, unsigned n)
+{
+	uint64_t longest = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if (all[i].longest_ns > longest)
+			longest = all[i].longest_ns;
+	return (double)longest / 1000;
+}
+
 static inline void tell(const char *program, const struct counted *all, unsigned n, double seconds)
 {
 	printf("{\"program\": \"%s\", \"threads\": %u, \"seconds\": %.6f, \"p99_us\": %.3f, "
-	       "\"per_thread\": [",
-	       program, n, seconds, counted_p99_us(all, n));
+	       "\"longest_us\": %.3f, \"per_thread\": [",
+	       program, n, seconds, counted_p99_us(all, n), counted_longest_us(all, n));
 	for (unsigned i = 0; i < n; i++)
 		printf("%s%llu", i ? ", " : "", (unsigned long long)all[i].times);
 	printf("]}\n");

@@ -3,6 +3,8 @@
  * measured-mutexes THREADS SECONDS [NEIGHBOURS]: threads hold one mutex for some 2 us, and are without it for half as
  * long, beside so many processes that compute. In counted time an instruction is a nanosecond.
  *
+ * measured-deferring (DEFERRING): the same, but each holder asks the kernel not to preempt it.
+ *
  * measured-spinlocks (OWN_LOCK): the same with a spinlock of the program's own, which no library can replace.
  */
 #include "counted.h"
@@ -39,17 +41,26 @@ static void release(void)
 	held = 0;
 }
 #else
-#define NAME "mutexes"
+#ifdef DEFERRING
+#include <overlock/port.h>
+#define NAME "deferring"
+#else
+#define NAME		 "mutexes"
+#define ol_defer_begin() ((void)0)
+#define ol_defer_end()	 ((void)0)
+#endif
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void acquire(void)
 {
 	pthread_mutex_lock(&mutex);
+	ol_defer_begin();
 }
 
 static void release(void)
 {
 	pthread_mutex_unlock(&mutex);
+	ol_defer_end();
 }
 #endif
 

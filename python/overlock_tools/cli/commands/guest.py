@@ -497,9 +497,10 @@ def _programs(context: Any, parameter: Any, given: Any) -> list[str]:
     multiple=True,
     metavar="LIST",
     callback=_programs,
-    help="Instead of locks, unmodified programs: mutexes, spinlocks, openmp, leveldb, pgbench, "
+    help="Instead of locks, unmodified programs: mutexes, deferring (the same, but holders ask "
+    "not to be preempted), spinlocks, openmp, leveldb, pgbench, "
     "ebizzy, kernbench, pbzip2; with options of `overlock run` to replace their mutexes, "
-    "'pbzip2 --lock ticket'; mutexes@N and spinlocks@N run beside N processes that compute; "
+    "'pbzip2 --lock ticket'; the first three with @N run beside N processes that compute; "
     "ebizzy@LOCK has that lock itself; guest@LOCK is a virtual machine with that spinlock in its "
     "kernel, told of its "
     "slices by overlock-hostd.",

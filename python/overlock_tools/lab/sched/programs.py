@@ -41,10 +41,19 @@ def _measured(name: str, *options: str, source: str = "") -> Contents:
     return programs.compiled(path, f"measured-{name}", *options)
 
 
-def _ebizzy(_: Packages) -> Contents:
-    """With liboverlock, for a lock that is the program's own."""
+def _liboverlock() -> list[str]:
     include, library = paths.sources().parent / "include", native.file("liboverlock.so")
-    return _measured("ebizzy", f"-I{include}", str(library), f"-Wl,-rpath,{library.parent}")
+    return [f"-I{include}", str(library), f"-Wl,-rpath,{library.parent}"]
+
+
+def _ebizzy(_: Packages) -> Contents:
+    """For a lock that is the program's own."""
+    return _measured("ebizzy", *_liboverlock())
+
+
+def _deferring(_: Packages) -> Contents:
+    """For what its holders ask of the kernel."""
+    return _measured("deferring", "-pthread", "-DDEFERRING", *_liboverlock(), source="mutexes")
 
 
 def _kernbench(packages: Packages) -> Contents:
@@ -70,6 +79,7 @@ def _guest(_: Packages) -> Contents:
 
 PROGRAMS: Mapping[str, Callable[[Packages], Contents]] = {
     "mutexes": lambda _: _measured("mutexes", "-pthread"),
+    "deferring": _deferring,
     "spinlocks": lambda _: _measured("spinlocks", "-pthread", "-DOWN_LOCK", source="mutexes"),
     "openmp": _openmp,
     "leveldb": _leveldb,

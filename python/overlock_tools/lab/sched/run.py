@@ -36,6 +36,7 @@ class Row:
 
     rates: list[float] = field(default_factory=list)
     p99_us: list[float] = field(default_factory=list)
+    longest_us: list[float] = field(default_factory=list)  # wait of a thread
     jain: list[float] = field(default_factory=list)
     # If counted: acquisitions, and in how many the holder was preempted, or the waiter.
     acquired: list[int] = field(default_factory=list)
@@ -45,12 +46,13 @@ class Row:
     seconds: list[float] = field(default_factory=list)
     told: list[dict[str, Any]] = field(default_factory=list)  # by overlock-hostd, to a guest
 
-    def take(self, done: int, cell: Mapping[str, Any], p99_us: float) -> None:
+    def take(self, done: int, cell: Mapping[str, Any], p99_us: float, longest_us: float) -> None:
         self.work.append(cell["per_thread"])
         self.seconds.append(cell["seconds"])
         self.rates.append(done / cell["seconds"])
         self.jain.append(stats.jain(cell["per_thread"]))
         self.p99_us.append(p99_us)
+        self.longest_us.append(longest_us)
 
 
 def p99_ns(latency: Mapping[str, Sequence[float]]) -> float:
@@ -160,6 +162,7 @@ def _of_guest(cell: dict[str, Any]) -> dict[str, Any]:
         "per_thread": said["per_thread"],
         "seconds": said["window_ns"] * 1e-9,
         "p99_us": p99_ns({"ns": ns, "weight": weight}) / 1000,
+        "longest_us": max(ns) / 1000,
     }
 
 
@@ -167,7 +170,7 @@ def _take_program(cell: dict[str, Any], row: Row) -> None:
     if "said" in cell:
         cell = _of_guest(cell)
         row.told.append(cell["told"])
-    row.take(sum(cell["per_thread"]), cell, cell["p99_us"])
+    row.take(sum(cell["per_thread"]), cell, cell["p99_us"], cell["longest_us"])
 
 
 def _take(cell: dict[str, Any], row: Row) -> None:
@@ -175,7 +178,7 @@ def _take(cell: dict[str, Any], row: Row) -> None:
         raise Fail(f"the bench says: {cell.get('message', cell)}", FAILED)
     if cell["wrong"]:
         raise Fail(f"{cell['variant']}: {cell['wrong']}", FAILED)
-    row.take(cell["acquisitions"], cell, p99_ns(cell["latency"]) / 1000)
+    row.take(cell["acquisitions"], cell, p99_ns(cell["latency"]) / 1000, cell["gap_ns"] / 1000)
     if events := cell.get("events"):
         row.acquired.append(events["ACQUIRE"])
         row.lhp.append(events["LHP"])
@@ -218,12 +221,15 @@ def _show(rows: Rows, counted: dict[str, list[dict[str, Any]]], options: dict[st
             "1 round: no range is known, so differences may be chance; repeat with --rounds 5"
         )
     else:
-        out.print(f"Medians of {rounds} rounds; in parentheses the least and the most rate.")
+        out.print(
+            f"Medians of {rounds} rounds, and the longest wait of all; in parentheses the least "
+            "and the most rate."
+        )
     programs = options["programs"]
     what, unit = ("program", "operations/s") if programs else ("lock", "acquisitions/s")
     lock = max(len(what), *(len(key[0]) for key in rows))
     wide = max(len(key[2]) for key in rows)
-    out.print(f"{what:{lock}}  threads  {'under':{wide}}  {unit:>14}     p99 us   Jain")
+    out.print(f"{what:{lock}}  threads  {'under':{wide}}  {unit:>14}     p99 us  longest ms   Jain")
     for name in programs or options["locks"]:
         for threads in options["threads"]:
             for under in options["under"]:
@@ -238,6 +244,7 @@ def _show(rows: Rows, counted: dict[str, list[dict[str, Any]]], options: dict[st
                 out.print(
                     f"{name:{lock}}  {threads:7}  {under:{wide}}  "
                     f"{statistics.median(row.rates):14,.0f} {statistics.median(row.p99_us):10,.1f}"
+                    f"  {max(row.longest_us) / 1000:10,.1f}"
                     f"   {statistics.median(row.jain):.2f}{_range(row.rates)}{events}"
                 )
     for under, times in counted.items():
