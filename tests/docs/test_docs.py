@@ -228,7 +228,7 @@ def test_every_property_is_explained() -> None:
 
 FRAGMENTS = [
     pytest.param(block, id=f"{name}-{number}")
-    for name in ("simulator.md", "simulator-model.md")
+    for name in ("simulator.md", "reference/simulator.md")
     for number, block in enumerate(
         re.findall(
             r"^```toml\n(.*?)^```$", (TOP / "docs" / name).read_text(), re.DOTALL | re.MULTILINE
