@@ -266,7 +266,7 @@ suite(faults SECONDS 120
 
 suite(packages SECONDS 520
 	WHAT "Debian packages of library, headers, interposer and command: built, unpacked, linked with, preloaded; installed on a bare Debian 12, where each command runs or names what is missing; the wheel on a bare Debian 12 without a compiler: an exact profile, less than 40 MB; README word for word on a bare Debian 12: install, compile, run, a first profile; the manifest of docs/throttled.md in containers; the container image, and docs/throttled.md line by line; what make release refuses"
-	PATHS include lib run chaos packaging tests/packaging README.md tools/image.py tools/bundle.py tools/release.py docs/throttled.md docs/throttled.md Makefile tools/setup tools/packages.txt
+	PATHS include lib run chaos packaging tests/packaging README.md tools/image.py tools/bundle.py tools/release.py docs/throttled.md Makefile tools/setup tools/packages.txt
 	NEEDS deb bare bundle image
 	BUILD all
 	COMMAND "pytest -rs tests/packaging/packages tests/packaging/bare tests/packaging/release")

@@ -4,7 +4,7 @@
 
     tools/ablation.py FOLDER
 
-writes FOLDER/NAME.h for each of CUTS, and prints them as --locks takes them. docs/rota-paper.md
+writes FOLDER/NAME.h for each of CUTS, and prints them as --locks takes them. docs/locks/rota.md
 has the table, which tools/judged.py makes.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tables of docs/compat.md: what passes on newer releases of Debian, and what they have.
+"""The tables of docs/architecture.md: what passes on newer releases of Debian, and what they have.
 
 `make newest` (tests/newest/run.py) runs the checks and keeps what they find in newest.json.
 """

@@ -5,7 +5,7 @@
  * The platform layer: all that a lock may ask of the world it runs in.
  *
  * A lock includes this file and nothing else. port/user.h, port/linux.h and port/sim.h each give
- * every operation below; docs/porting.md says how to write another.
+ * every operation below; docs/adding-a-lock.md says how to write another.
  *
  * Atomics, on 8-, 16-, 32-, 64-bit words and on pointers; the suffix is C11's memory order.
  *

@@ -3,7 +3,7 @@
 #define OL_SLICE_PAGE_H
 /*
  * The slice page: what a hypervisor tells its guest of the time slices of the guest's vCPUs. The ABI,
- * for both sides; docs/slice-page.md says what may be concluded from it and what not.
+ * for both sides; docs/reference/slice-page.md says what may be concluded from it and what not.
  *
  * A header, and an entry for each vCPU in the order of their numbers. All times are ns of one clock of
  * the *host's*, which runs as its CLOCK_MONOTONIC does and may have begun at any time. The host writes,

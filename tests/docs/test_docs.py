@@ -78,7 +78,7 @@ def test_generated_parts_are_true(page: Path) -> None:
 
 
 def test_untrue_parts_are_found() -> None:
-    page = TOP / "docs/tuning.md"
+    page = TOP / "docs/choosing.md"
     assert stale(page.read_text().replace("| 400 |", "| 401 |"), page)
 
 
@@ -132,7 +132,7 @@ def test_filled_pages_have_every_entry() -> None:
     for page, names in (
         ("locks.md", lists.locks),
         ("workloads.md", lists.peers),
-        ("tuning.md", lists.tunables),
+        ("choosing.md", lists.tunables),
         ("counters.md", lists.events),
     ):
         text = docs.fill(TOP / "docs" / page)
@@ -228,7 +228,7 @@ def test_every_property_is_explained() -> None:
 
 FRAGMENTS = [
     pytest.param(block, id=f"{name}-{number}")
-    for name in ("simulator.md", "simulator-model.md")
+    for name in ("simulator.md", "reference/simulator.md")
     for number, block in enumerate(
         re.findall(
             r"^```toml\n(.*?)^```$", (TOP / "docs" / name).read_text(), re.DOTALL | re.MULTILINE

@@ -13,7 +13,7 @@ root's C library, OpenMP runtimes and C++ library. The kernel is this machine's.
 A root is made once, kept in build/newest/RELEASE, and upgraded at each run; Debian 12 is this
 machine if it runs that. A check ends with a line, and is kept at once: after Ctrl-C the same
 command goes on, for as long as the commit is the same. docs/measured/newest.json keeps all, for the
-table of docs/compat.md. Needs root and mmdebstrap. Exits with 1 if a check failed.
+table of docs/architecture.md. Needs root and mmdebstrap. Exits with 1 if a check failed.
 """
 
 import argparse

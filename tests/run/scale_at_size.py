@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """No limits on threads, mutexes and forks: nothing is lost, and what it costs.
 
-A part of the suite `run-long`. pytest -s on this file prints the table of docs/run-internals.md.
+A part of the suite `run-long`. pytest -s on this file prints the table of docs/run.md#how-it-works.
 OVERLOCK_SCALE=0.01 makes everything a hundred times smaller.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The system calls of a program under each library, and what docs/production.md says of them."""
+"""The system calls of a program under each library, and what docs/throttled.md says of them."""
 
 import os
 import re
@@ -63,7 +63,7 @@ NO_MORE, NO_MORE_SINCE = {"lseek"}, (2, 43)
 
 def documented() -> list[tuple[Calls, str]]:
     """The rows: calls, and by what."""
-    text = (TOP / "docs/production.md").read_text()
+    text = (TOP / "docs/throttled.md").read_text()
     table = text.partition("| call | by |\n")[2].partition("\n\n")[0]
     rows = [line.strip("| ").split(" | ") for line in table.splitlines()[1:]]
     return [(set(re.findall(r"`(\w+)`", calls)), by) for calls, by in rows]

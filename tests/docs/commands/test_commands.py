@@ -162,6 +162,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(TOP / "tests/check/ordinary/locks" / lock, folder / name)
     page = (TOP / "docs/workloads.md").read_text()
     (folder / "gate.c").write_text(page.partition("```c\n")[2].partition("```")[0])
+    example = TOP / "examples/spinlock.c"
+    subprocess.run(["cc", "-O2", "-pthread", example, "-o", folder / "spinlock"], check=True)
     (folder / "theirs").mkdir()
     shutil.copy(HERE / "programs/gate.h", folder / "theirs")
     overlock(folder, "new", "mine")
@@ -187,6 +189,7 @@ def test_command_runs(text: str, prepared: Path, tmp_path: Path, server: int) ->
         (folder / entry["without"]).unlink()
     (folder / "build").mkdir()
     (folder / "build/native").symlink_to(NATIVE)
+    (folder / "examples").symlink_to(TOP / "examples")
     (folder / "tests").mkdir()
     (folder / "tests/check").symlink_to(TOP / "tests/check")
     adapted = re.sub(rf"\b{PROCESS}\b", str(server), text).replace("PROGRAM", "./server")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """An overlock-hostd that watches nobody. Each slice of each vCPU lasts LASTS ms, its end is told to
-come TOLD ms after it begins, and to write that takes STOPPED ms. docs/slice-page.md has the layout.
+come TOLD ms after it begins, and to write that takes STOPPED ms.
+docs/reference/slice-page.md has the layout.
 
 On a busy machine they last longer: how long, in the median, is said at the end.
 """

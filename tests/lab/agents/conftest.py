@@ -15,7 +15,7 @@ from tests.mutant import changed
 LOOK = Path(__file__).with_name("look.c")
 READER = TOP / "include/overlock/slice_reader.h"
 
-# The ABI, as docs/slice-page.md has it; the compiler's opinion is in slice_page.h.
+# The ABI, as docs/reference/slice-page.md has it; the compiler's opinion is in slice_page.h.
 MAGIC, VERSION = b"OVLKslce", 1
 MADE, TOLD, OVER = 0, 1, 2
 HEADER = struct.Struct("<8sIIIIIIQQQQ")

@@ -47,7 +47,7 @@ import click
 def command(**options: Any) -> int:
     """Publish the time slices of threads to guests or programs.
 
-    docs/slice-page.md describes the page.
+    docs/reference/slice-page.md describes the page.
 
     Needs root to start, and a Linux kernel with BTF. Prints a line of JSON when it begins to
     publish. Stops on Ctrl-C, or when the threads' process ends, and then prints how accurately it

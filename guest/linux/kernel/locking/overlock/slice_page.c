@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
  * Slices from a page that the host shares as QEMU's ivshmem-plain: a PCI device whose second memory
- * region is the page. docs/slice-page.md of the Overlock project.
+ * region is the page. docs/reference/slice-page.md of the Overlock project.
  *
  * Entry n is virtual CPU n's, in the order in which the firmware lists them, which is that of the
  * kernel's numbers.
