@@ -32,7 +32,7 @@ QUESTIONS = {
     "Which lock should I take?": "docs/choosing.md",
     "Which lock for a kernel guest?": "docs/results/guest.md",
     "How do I use this from CMake?": "docs/using.md",
-    "Is it safe under fork?": "docs/run.md",
+    "Is it safe under fork? In a signal handler?": "docs/run.md",
     "How do I run it in production, and roll back?": "docs/throttled.md",
     "How do I know that a lock is correct?": "docs/proof.md",
     "I have a lock of my own. Can I check and measure it?": "docs/adding-a-lock.md",

@@ -33,7 +33,7 @@ def line_of(begin: str) -> str:
 
 def program() -> str:
     """The snippet as a program: what is declared, and what main does."""
-    found = re.search(r"```c\n(#include .*?\n\n.*?\n)\n(.*?)```", README, re.DOTALL)
+    found = re.search(r"```c\n(#include .*?\nstatic .*?\n)(.*?)```", README, re.DOTALL)
     assert found
     return f"{found[1]}int main(void)\n{{\n{found[2]}return 0;\n}}\n"
 
