@@ -19,7 +19,7 @@
 struct workload_lock;
 
 /*
- * On a line of its own: on the lock's, a stamp before each release would take it from those who spin
+ * On a line of its own: on the lock's, a stamp before each release would take it from the waiters that spin
  * there, and cost the locks where they do more than others. So a holder stamps only while a sampled
  * waiter asks for it; else it reads a line that no thread writes. Both are relaxed: `asked` seen late
  * leaves one sample without its hand-over, and the lock itself orders the stamp before the next owner.

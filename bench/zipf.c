@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Entry `poor` is itself with the chance it has, in units of 1/n, and else `rich`, who pays. */
+/* Entry `poor` is itself with the chance it has, in units of 1/n, and else `rich`, which pays. */
 static void fill_up(struct workload_choice *table, double *chance, uint32_t poor, uint32_t rich)
 {
 	table[poor].keep = (uint32_t)(chance[poor] * 4294967295.0);

@@ -750,7 +750,7 @@ private:
         leave(me, a, c, cells_[c].messages.size(), there, Order::relaxed, false, Views::none);
     }
 
-    // Memory holds what comes last in modification order, for whoever looks from outside.
+    // Memory holds what comes last in modification order, for a reader from outside.
     void settle(const Access &a, size_t c) {
         Memory::write(a.address(), a.width, assemble(a, c, newest(a, c)));
     }

@@ -53,7 +53,7 @@ std::string over(const std::vector<Turn> &turns, size_t bound) {
     return {};
 }
 
-// Earlier tickets are those of whoever was served in the end: who gave up left none.
+// Earlier tickets are those of contexts that were served in the end: one that gave up left none.
 std::string outside(const std::vector<Turn> &turns) {
     for (size_t i = 0; i < turns.size(); i++) {
         auto ahead =

@@ -169,7 +169,7 @@ void Client::set_up(Memory &memory) {
     forked_ = false;
 }
 
-// What is played by whom, with which abilities.
+// The parts of each context, with its abilities.
 void Client::draw() {
     static constexpr Scenario played[] = {Scenario::any_,   Scenario::any_,   Scenario::any_,
                                           Scenario::chain_, Scenario::frees_, Scenario::handover_};

@@ -2,7 +2,7 @@
 #ifndef OL_CHECK_CYCLE_H
 #define OL_CHECK_CYCLE_H
 // What an execution that does not end does: the last of its states, as far as they can be told
-// apart, and who moved between them.
+// apart, and which contexts moved between them.
 #include "path.h"
 
 namespace ol::check {

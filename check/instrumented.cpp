@@ -502,7 +502,7 @@ void hint(const Call &call) {
         here.turns[call.world.running()].hint(call.world, call.pc, call.place);
 }
 
-// Where the world has it; null if it is nobody else's.
+// Where the world has it; null if it belongs to no other.
 uint8_t *tracked(const Call &call, const volatile void *p) {
     auto *at = reinterpret_cast<uint8_t *>(const_cast<void *>(p));
 

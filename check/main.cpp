@@ -141,7 +141,7 @@ unsigned turns(const std::string &text) {
 }
 
 // Of locks that judge slices: long enough for one section, and too short for two. Longer ones, and
-// ones that end between any two looks, multiply what there is to explore, for whoever asks for it.
+// ones that end between any two looks, multiply what there is to explore; only on request.
 constexpr Ticks usual_slice = 2;
 
 Rules rules_of(const Options &o, uint32_t traits, Scenario scenario) {

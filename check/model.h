@@ -65,7 +65,7 @@ public:
 
     // Data that the lock protects: no atomics. What is wrong with the access, or nothing.
     virtual std::string plain(size_t me, const Access &a, uint64_t &value, Footprint &f) = 0;
-    // The object's memory goes: who did something to it that did not happen before, or nobody.
+    // The object's memory goes: a context whose access did not happen before, or none.
     virtual uint32_t clock(size_t) const { return 0; } // to note in Object::touched
     virtual std::string unordered_use(size_t, engine::Object &) { return {}; }
     // A data race of plain accesses, if there was one in this execution.

@@ -36,7 +36,7 @@ uint64_t World::clock_ns(uint64_t at_least, Place place) {
     return clock_ns_;
 }
 
-// A step that may change `other`, and who sleeps at either word.
+// A step that may change `other`, and the sleepers at either word.
 Footprint World::begin_change(const Access &word, const void *other, Place place) {
     Access beside = word;
     Footprint f;
@@ -103,7 +103,7 @@ unsigned World::wake_op(const uint32_t *word, int wakes, const uint32_t *other, 
     return woken;
 }
 
-// Those who want the lock whose owner is in the word; nothing but its release wakes them.
+// Waiters for the lock whose owner is in the word; only its release wakes them.
 Mask World::pi_sleepers(const void *word) const {
     Mask parked = 0;
 

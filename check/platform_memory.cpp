@@ -171,7 +171,7 @@ void World::plain_write(uint64_t *datum, uint64_t v, Place place) {
         say(place, "writes " + memory_.describe(datum) + " = " + hex(v));
 }
 
-// Its bytes become zero, whoever had them before.
+// Its bytes become zero, whatever they held before.
 void World::renew(void *object, Place place) {
     engine::Object *o = memory_.find(object);
 

@@ -132,7 +132,7 @@ uint32_t World::self(Place) {
     return !is_inside() ? OL_ID_MAX : me().able.has_id ? static_cast<uint32_t>(self_ + 1) : 0;
 }
 
-// Nodes are at the same addresses whoever asks first.
+// Nodes are at the same addresses, whichever context asks first.
 void World::make_nodes() {
     for (size_t i = 0; i < contexts_; i++)
         for (unsigned k = 0; k < nodes_each; k++) {
@@ -156,7 +156,7 @@ std::vector<ol_node *> &World::free_nodes() {
     return me().nodes;
 }
 
-// The node given back last is handed out first: whoever still uses it meets its new owner.
+// The node given back last is handed out first: a context that still uses it meets its new owner.
 ol_node *World::node_get(Place place) {
     if (!is_inside())
         fail(Wrong::unusable, "queues at " + text(place) + " although the lock is idle");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The platform layer: transactions, as RTM has them, where memory has one value at a time.
 //
-// Accesses inside are steps that ask for lines of 64 bytes; whoever asks wins. A transaction keeps
-// its sets until a step ends it: the commit, its own abort, or the one in which it finds that
+// Accesses inside are steps that ask for lines of 64 bytes; the later access wins. A transaction
+// keeps its sets until a step ends it: the commit, its own abort, or the one in which it finds that
 // another has aborted it. Every such step touches all its lines; every access of others that
 // conflicts with them writes the transaction itself, which each of its steps reads. So two steps
 // that do not conflict commute, whichever way the transaction ends.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #ifndef OL_CHECK_SEARCH_H
 #define OL_CHECK_SEARCH_H
-// Which execution comes next. A search answers two questions: who makes the next step, and which of
-// several alternatives a step takes; the world asks them, executes, and says what the step touched.
+// Which execution comes next. A search answers two questions: which context makes the next step,
+// and which of several alternatives a step takes; the world asks them, executes, and says what the
+// step touched.
 //
 // Between two steps of a context it is alone, so whatever it chooses there belongs to the step that
 // came before.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Running: who goes on, and what needs no stack.
+// Running: which context goes on, and what needs no stack.
 #include "format.h"
 #include "world.h"
 
@@ -283,16 +283,16 @@ Mask World::enabled() const {
     return m;
 }
 
-// Those who wait for a change or a time, and whose turn it is: time goes on for all alike. Whoever
-// has looked again and again without anything having changed will not find anything.
+// Contexts that wait for a change or a time, and whose turn it is: time goes on for all alike.
+// Whoever has looked again and again without anything having changed will not find anything.
 Mask World::timed_watchers() const {
     return whose_turn([](const Agent &a) {
         return a.doing == Doing::runs && a.watches && a.watches_until != never;
     });
 }
 
-// Those who sleep until a time. It passes only for want of a holder, or if sleepers look again by
-// the clock: that it passes in any case must not hide a wake-up that was lost.
+// Contexts that sleep until a time. It passes only for want of a holder, or if sleepers look again
+// by the clock: that it passes in any case must not hide a wake-up that was lost.
 Mask World::timed_sleepers() const {
     return whose_turn(
         [](const Agent &a) { return a.doing == Doing::parks && a.parks_until != never; });
@@ -540,7 +540,7 @@ void World::maybe_interrupt() {
         }
 }
 
-// The handler's looks are its own; whoever was interrupted does not wait before it has looked
+// The handler's looks are its own; the interrupted context does not wait before it has looked
 // again.
 void World::interrupt(Budget kind) {
     Agent &a = me();
@@ -596,7 +596,7 @@ void World::drain(size_t i) {
     }
 }
 
-// A late kick arrives. If it finds nobody asleep, it may be kept for the next sleep.
+// A late kick arrives. If it finds no sleeper, it may be kept for the next sleep.
 void World::deliver(size_t i) {
     Agent &a = *agents_[i];
     Footprint f;
@@ -679,7 +679,8 @@ void World::mark(const char *what) {
         say(me().place, what, true);
 }
 
-// What a kick touches, whoever sleeps there. One that comes late may find its sleeper anywhere.
+// What a kick touches, whichever context sleeps there. One that comes late may find its sleeper
+// anywhere.
 void World::touch_kick(const Access &kicked, Footprint &f) const {
     touch_sleepers(kicked, true, f);
     for (size_t i = 0; rules_.budgets[Budget::late] && i < contexts_; i++)

@@ -142,7 +142,7 @@ static OL_COLD void measure_tick_again(void)
 	struct instant now = look();
 	double before, tick;
 
-	/* The CAS elects, no more: who calls has acquired `first`. */
+	/* The CAS only elects one thread: the caller has already acquired `first`. */
 	if (now.ns - first.ns < LONG_SPAN_NS || !ol_cas_relaxed(&is_coarse, 1u, 0u))
 		return;
 	before = (double)ol_load_relaxed(&ns_per_tick) * 0x1p-32;
@@ -209,7 +209,7 @@ uint64_t ol_ns_from_ticks(ol_ticks_t ticks)
  * that changes by no more than their rates differ. What differs by more since the last comparison is not the
  * clock: then `shift` makes the counter's time go on where the clock says.
  *
- * Any thread compares, at any time, without a lock that another could wait for. All is relaxed: who reads a
+ * Any thread compares, at any time, without a lock that another could wait for. All is relaxed: a thread that reads a
  * `shift` and a `from` that do not belong together finds itself outside of the span, and compares.
  */
 #define SPAN_TICKS_NS 2000000u /* around the last comparison */
@@ -228,7 +228,7 @@ struct pair {
 	uint64_t shift;
 };
 
-/* Both at one instant: who is preempted between the two looks again. */
+/* Both at one instant: a thread preempted between the two reads them again. */
 static bool look_at_both(struct pair *p)
 {
 	uint64_t ns, took;

@@ -3,7 +3,7 @@
 #define OL_CGROUP_H
 /*
  * Control groups with the cpu controller, of version 1 and 2: where ours is, and what quotas it and those above it
- * have. Nothing here allocates: an allocator may be who asks. Never exported.
+ * have. Nothing here allocates: the caller may be an allocator. Never exported.
  */
 #include <limits.h>
 #include <stdbool.h>

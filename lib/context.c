@@ -49,7 +49,7 @@ static void push(struct stack *s, uint32_t number)
 	do {
 		ol_store_relaxed(below, (uint32_t)top);
 		now = ((top >> 32) + 1) << 32 | number;
-		/* Release: who pops the number sees the link, and what its last owner left. */
+		/* Release: the thread that pops the number sees the link, and what its last owner left. */
 	} while (!__atomic_compare_exchange_n(&s->top, &top, now, true, __ATOMIC_RELEASE,
 					      __ATOMIC_RELAXED));
 }
@@ -99,7 +99,7 @@ static uint32_t id_get(void)
 {
 	uint32_t id = 0;
 
-	/* Two who overshoot together may both fail; to have no id is always legal. */
+	/* Two threads that overshoot together may both fail; to have no id is always legal. */
 	if (ol_add_relaxed(&ids.out, 1u) < ol_load_relaxed(&ids.most)) {
 		id = pop(&ids.free);
 		if (!id)

@@ -30,7 +30,7 @@ struct ol_held {
 	struct ol_stack *stack; /* that the hold is added to, or null; only while times are kept */
 };
 
-/* An operation under way, on the stack of who makes it. */
+/* An operation under way, on the stack of its thread. */
 struct ol_call {
 	struct ol_counts *counts; /* null: it cannot be recorded */
 	struct ol_call *outer;	  /* what this one interrupted */

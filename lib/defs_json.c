@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints what the .def files say, as JSON, for those who do not read C. */
+/* Prints what the .def files say, as JSON, for programs that do not read C. */
 #include "site.h"
 #include <chaos/guest.h>
 #include <chaos/record.h>

@@ -44,7 +44,7 @@ extern const unsigned int __rseq_size __attribute__((weak));
 extern const char ol_rseq_never[] __attribute__((visibility("hidden")));
 extern const char ol_rseq_abort[] __attribute__((visibility("hidden")));
 
-/* The section nobody enters, and where the kernel would send who is caught in it. */
+/* A section that no thread enters, and its abort handler. */
 __asm__(".pushsection .text\n\t"
 	".balign 4\n\t"
 	".hidden ol_rseq_never\n\t"
@@ -193,7 +193,7 @@ bool ol_rseq_defer_begin(void)
 	return me.enabled;
 }
 
-/* What was granted is given back as soon as it is not needed; the kernel takes note of who does not. */
+/* What was granted is given back as soon as it is not needed; the kernel takes note of threads that do not. */
 void ol_rseq_defer_end(void)
 {
 	struct ol_rseq_area *area;

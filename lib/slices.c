@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The slice page of this process, if `overlock sched` schedules it, or `overlock monitord` watches it: what
- * either tells of each thread, and what each thread says to the scheduler. An entry has the number of the
+ * either publishes of each thread, and each thread's hints to the scheduler. An entry has the number of the
  * thread's id (ol_self()).
  *
  * The page is the scheduler's word, or the monitor's, and a hint all the same: nothing that must be correct
- * depends on it. Once who tells has gone, which the kernel says if he was killed, nothing is believed.
+ * depends on it. Once the publisher exits (the kernel flags a kill), the page is ignored.
  *
  * A thread joins within its first wait for a lock: hence the bare calls (bare.h).
  */
@@ -209,7 +209,7 @@ enum ol_teller ol_slices_start(bool scheduler, bool monitor)
 	return told.teller;
 }
 
-/* Not for want of a page: only once who told has gone. */
+/* Only once the publisher has gone, not where there never was a page. */
 static bool gone(void)
 {
 	return ol_load_relaxed(&told.map.page->teller) & OL_SLICE_TELLER_GONE;

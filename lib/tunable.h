@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef OL_TUNABLE_H
 #define OL_TUNABLE_H
-/* tunables.def as a table, and values from text: for the library, and for who starts programs under it. */
+/* tunables.def as a table, and values from text: for the library, and for launchers of programs under it. */
 #include <overlock/port/lists.h>
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 #ifndef MONITOR_SCAN_H
 #define MONITOR_SCAN_H
 /*
- * Who calls whom where an object has no tables for unwinding, as musl's C library: by the stack alone.
+ * Call chains of objects without tables for unwinding, as musl's C library: by the stack alone.
  *
  * A word on it is taken for a return address if the instruction before that is a call whose target is known.
  * Some are left over from calls that are over. So both are told, the target and the call: one can see

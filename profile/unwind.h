@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef OL_UNWIND_H
 #define OL_UNWIND_H
-/* Who calls whom in the watched process, by the tables for exceptions that every object has: libdw. */
+/* Call chains of the watched process, from the tables for exceptions that every object has: libdw. */
 #include "waits.h"
 #include <stdbool.h>
 #include <stdint.h>

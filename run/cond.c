@@ -173,7 +173,7 @@ static int wake(struct cond *c, bool all)
 }
 
 /*
- * We were woken, but no signal has come since we noted the turn: the wake-up was for somebody who
+ * We were woken, but no signal has come since we noted the turn: the wake-up was for a thread that
  * has slept for longer. The kernel prefers real-time threads, whenever they came.
  */
 static void pass_on(struct cond *c, uint32_t noted)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef OL_DEFAULTS_H
 #define OL_DEFAULTS_H
-/* What the interposer and who starts programs under it must agree on. */
+/* What the interposer and the launchers must agree on. */
 #include <overlock/ops.h>
 
 #define DEFAULT_LOCK "tas_yield"

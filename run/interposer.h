@@ -293,7 +293,7 @@ void ol_run_sleepers_renew(void); /* in the child of a fork */
 
 /* note.c */
 
-/* Of a waiter, for whom it is too early to say anything: a lock has made it sleep. */
+/* Of a waiter that has nothing to report yet: a lock has made it sleep. */
 void ol_run_note_sleep(const struct ol_lock_ops *ops);
 void ol_run_note_tell(
 	void); /* after a release: says what there is to say, at once or another time */

@@ -10,7 +10,7 @@ static pthread_mutex_t *glibc(struct mutex *m)
 	return (pthread_mutex_t *)(void *)m;
 }
 
-/* Relaxed: who decides for a mutex changes it while others look, and it orders nothing. */
+/* Relaxed: it is changed while others look, and it orders nothing. */
 static inline uint32_t kind_of(const struct mutex *m)
 {
 	return ol_load_relaxed(&m->kind);
@@ -88,7 +88,7 @@ static void count_glibc(const struct mutex *m)
 		LEFT(shared_mutex);
 }
 
-/* As far as is known: in a child that nobody has announced, no mutex that was acquired is. */
+/* As far as is known: in a child whose fork was not noticed yet, no acquired mutex really is. */
 static inline bool seems_of_this_epoch(const struct mutex *m)
 {
 	return ol_load_relaxed(&m->epoch) == ol_run_process.number;
@@ -101,7 +101,7 @@ static bool is_of_this_epoch(const struct mutex *m)
 	return seems_of_this_epoch(m);
 }
 
-/* Relaxed: who sees it early does no more than queue behind us. */
+/* Relaxed: a thread that sees it early only queues behind us. */
 static void be_of_this_epoch(struct mutex *m)
 {
 	ol_store_relaxed(&m->epoch, ol_load_relaxed(&ol_run_process.number));
@@ -110,7 +110,7 @@ static void be_of_this_epoch(struct mutex *m)
 /*
  * A free lock may say who waits for it, or even that one of these is to have it next (`rota`). In a mutex of
  * another epoch they are the parent's threads. None of ours waits there before the epoch is this one, and
- * a look at the lock that comes before that at the epoch is too old for the exchange if one has acquired it since.
+ * if a thread acquired the lock after we read it, the CAS fails: the lock is read before the epoch.
  */
 static void forget_waiters(struct mutex *m, const struct ol_lock_ops *ops)
 {

@@ -71,7 +71,7 @@ static bool is_lock_of(const void *mutex, const void *word)
 	return word && word != HERE && outside_of(word)->mutex == mutex;
 }
 
-/* Room is cut from chunks; who finds one used up makes the next. */
+/* Room is cut from chunks; the thread that finds one used up makes the next. */
 struct chunk {
 	size_t used;
 };

@@ -332,7 +332,7 @@ int ol_run_rwlock_unlock(struct rwlock *r)
 	return 0;
 }
 
-/* glibc reads the attributes, and leaves all zero but for the kind and who shares it. */
+/* glibc reads the attributes, and leaves all zero but for the kind and the sharing. */
 /* glibc reads the attributes, and must keep them where we look for them, and nothing elsewhere. */
 void ol_run_rwlocks_start(void)
 {

@@ -193,7 +193,7 @@ void ol_run_sleepers_release(struct mutex *m, const struct ol_lock_ops *ops)
 	ol_run_note_tell();
 }
 
-/* Until the first look at who we are. */
+/* Until the first look at our own policy. */
 static ol_ticks_t shortest_spin(void)
 {
 	return ol_earlier(ol_tune(spin), ol_tune(longest_spin));

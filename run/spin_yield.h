@@ -36,7 +36,7 @@ static inline bool ol_spin_yield_is_locked(const ol_spin_yield_t *l)
 	return ol_load_relaxed(&l->word) != OL_SPIN_YIELD_FREE;
 }
 
-/* The word does not show who waits here. */
+/* The word does not show its waiters. */
 static inline bool ol_spin_yield_is_contended(const ol_spin_yield_t *l)
 {
 	(void)l;

@@ -440,7 +440,7 @@ OL_COLD const struct ol_lock_ops *ol_run_start(void)
 	return ol_load_acquire(&ol_run_chosen);
 }
 
-/* `--no-children`: whatever the program starts finds the environment without us, who have read it by now. */
+/* `--no-children`: whatever the program starts finds the environment without our variables, which have been read by now. */
 static void leave_children_alone(void)
 {
 	const char *children = secure_getenv("OVERLOCK_CHILDREN");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The terminal, as threads may write to it that hold locks, or wait for one in its queue: without waiting
- * for whoever reads there, and without being stopped by it.
+ * for its reader, and without being stopped by it.
  */
 #include "interposer.h"
 

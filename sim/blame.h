@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #ifndef OL_SIM_BLAME_H
 #define OL_SIM_BLAME_H
-// Who waited for whom. For each waiter of a guest: how long each other context held the lock, with
-// a CPU and without one, and how long the lock was free. Counting costs time for each waiter at
-// every hand-over, so it is done only if the scenario asks.
+// Which context waited for which. For each waiter of a guest: how long each other context held the
+// lock, with a CPU and without one, and how long the lock was free. Counting costs time for each
+// waiter at every hand-over, so it is done only if the scenario asks.
 #include "time.h"
 
 #include <map>

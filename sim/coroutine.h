@@ -15,7 +15,7 @@ class Coroutine {
 public:
     using Place = void *; // where one rests: a stack pointer
 
-    // Where whoever resumed one of them rests: one for all that hand over to each other.
+    // Where the resumer of one of them rests: one for all that hand over to each other.
     struct Outside {
         Place rests = nullptr;
     };

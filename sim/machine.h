@@ -7,7 +7,7 @@
 // cores share, serves one request at a time. A transfer takes two ways: the request's, and the
 // answer's; ownership of a line that others share, as long, for the home must hear from them first.
 //
-// A store invalidates all other copies, and whoever polls the line asks for it again at once,
+// A store invalidates all other copies, and each poller asks for the line again at once,
 // whether or not a word has changed. These requests wait at the home until the store is done, so
 // that a poller has the line as soon as it is served. The home serves them in any order, and others
 // between them: half of them, on average, before a request that comes later. Until the home has

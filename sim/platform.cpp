@@ -82,7 +82,7 @@ void Simulation::fence(Place) {
         spend(std::max(self_->drained, events_.now()) + machine().costs.atomic - events_.now());
 }
 
-// Waiting: whoever polls sleeps until a word changes, and is charged for its polls.
+// Waiting: a poller sleeps until a word changes, and is charged for its polls.
 
 // Whether this turn of its loop has read what the last one did, and nothing of it has changed
 // since: the next would do the same.

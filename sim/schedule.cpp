@@ -128,7 +128,7 @@ void Level::run(Cpu &c, Entity &e) {
     policy_->started(c);
 }
 
-// It is not queued: whoever calls says where it goes.
+// It is not queued: the caller says where it goes.
 Entity &Level::leave(Cpu &c, Lost why) {
     Entity &e = *c.runs;
 

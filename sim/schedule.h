@@ -80,7 +80,7 @@ public:
     virtual void idles() {}                              // it has nothing to run
 
     bool is_idle() const { return !runs; }
-    // When whoever is on it is to lose it, as far as is known; never: not at all.
+    // When the running entity is to lose it, as far as is known; never: not at all.
     virtual Time slice_end() const { return slice.is_set() ? slice.at() : never; }
     // CPU time of the one that runs since it got this CPU.
     Time used() const;

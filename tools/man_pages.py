@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from overlock_tools import __version__
-from overlock_tools.cli.main import cli
+from overlock_tools.cli.main import TASKS, cli
 
 VERBATIM = "\b"  # click's mark of a paragraph that keeps its lines
 
@@ -50,12 +50,21 @@ def options(context: click.Context) -> str:
     return "".join(
         f".TP\n\\fB{escaped(spelling)}\\fR\n{escaped(' '.join(what.split()))}\n"
         for spelling, what in filter(None, records)
+        if what  # an argument stands in the synopsis
     )
 
 
 def commands(context: click.Context) -> str:
+    """By task, as in the help, where there are tasks."""
+    listed = {
+        str(one.info_name): f".TP\n\\fB{escaped(name(one))}\\fR(1)\n{summary(one.command)}\n"
+        for one in below(context)
+    }
+    if context.parent:
+        return "".join(listed.values())
     return "".join(
-        f".TP\n\\fB{escaped(name(one))}\\fR(1)\n{summary(one.command)}\n" for one in below(context)
+        f".SS {escaped(task)}\n{''.join(listed[one] for one in names)}"
+        for task, names in TASKS.items()
     )
 
 

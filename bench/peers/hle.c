@@ -25,7 +25,7 @@ static void hle_lock(uint32_t *l)
 		while (__atomic_load_n(l, __ATOMIC_RELAXED));
 }
 
-/* Without the prefix: who fails has to do something else, which must not be in a transaction. */
+/* Without the prefix: a caller that fails has to do something else, which must not be in a transaction. */
 static bool hle_trylock(uint32_t *l)
 {
 	return !__atomic_load_n(l, __ATOMIC_RELAXED) &&

@@ -62,7 +62,7 @@ static inline bool conditions_may(const struct conditions_guarded *data, bool pu
 
 /*
  * Releases the lock, sleeps, takes it again. Who moves the sequence in between is seen by the
- * comparison in ol_park(), who moves it later finds us parked: no wake-up is lost.
+ * comparison in ol_park(), a thread that moves it later finds us parked: no wake-up is lost.
  */
 static inline void conditions_wait(const struct workload_run *run, struct conditions_queue *queue,
 				   struct workload_me *me, ol_ticks_t until)

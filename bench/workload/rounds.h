@@ -5,7 +5,7 @@
  * Contexts work, and meet at a barrier, over and over: the shape of OpenMP's loops, of BLAS, of simulations. Its
  * subjects are barriers (meeting.h). A round is a turn of each.
  *
- * One context writes the number of the round before it meets the others, each in its turn; who is through and sees
+ * One context writes the number of the round before it meets the others, each in its turn; a context that is through and sees
  * an older number was let through before that one had arrived.
  *
  * All leave after the same round: context 0 says which one is the last, once the platform asks it to leave.

@@ -35,7 +35,7 @@ void Context::begin(std::function<void()> body, std::span<uint8_t> stack) {
     resting_ = nullptr;
 }
 
-// Its own frame is never left: whoever suspends here is not resumed, but begun again.
+// Its own frame is never left: a context that suspends here is not resumed, but begun again.
 void Context::enter(boost::context::detail::transfer_t from) noexcept {
     auto &self = *static_cast<Context *>(from.data);
 

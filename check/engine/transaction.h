@@ -4,8 +4,8 @@
 // One context's hardware transaction, as RTM has them: what it read and what it wrote, by lines of
 // 64 bytes, and a log of its writes, which nobody else sees before it commits. It knows no world.
 // Of every access of any context the world asks all other transactions whether it conflicts, and
-// aborts those at once: who asks wins, so that what a transaction has read is always one state of
-// memory. The way back to ol_htm_begin() is Context::mark().
+// aborts those at once: the later access wins, so that what a transaction has read is always one
+// state of memory. The way back to ol_htm_begin() is Context::mark().
 //
 //      if (!t.read(p, width)) ... no room: abort
 //      old = t.merged(p, width, what memory holds)

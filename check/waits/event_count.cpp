@@ -46,7 +46,7 @@ protected:
     }
 };
 
-// Tokens for the odd contexts by the even ones, who wake one for each.
+// Tokens for the odd contexts by the even ones, which wake one for each.
 class Tokens : public Stage {
 public:
     using Stage::Stage;

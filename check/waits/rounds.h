@@ -6,8 +6,8 @@
 
 namespace ol::check {
 
-// Each writes what all others read after the barrier: in two places by turns, for who is through
-// may already write the next.
+// Each writes what all others read after the barrier: in two places by turns, for a context that is
+// through may already write the next.
 class Rounds : public Stage {
 public:
     using Stage::Stage;

@@ -26,7 +26,7 @@
  * ol_cond_relay(), if it is free; and ol_cond_finish(), once it is acquired again.
  *
  * As with POSIX, a waiter sees whatever was done under the lock before the signal. All waits of one time use
- * one lock; who signals need not hold it. Signalling is not for signal handlers. The memory may be freed once
+ * one lock; the signalling thread need not hold it. Signalling is not for signal handlers. The memory may be freed once
  * every wait has returned, by one of the waiters too; that a signal or a broadcast has returned is not enough.
  * In the child of fork(), initialise it again. It is for threads of one process.
  *

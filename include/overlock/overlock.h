@@ -23,7 +23,7 @@
 #include <overlock/locks.def>
 #undef OL_LOCK
 
-/* For those who do not want to choose a lock. */
+/* The default lock. */
 typedef ol_rota_t ol_mutex_t;
 #define OL_MUTEX_INIT			OL_ROTA_INIT
 #define ol_mutex_lock			ol_rota_lock

@@ -175,7 +175,7 @@ static inline uint32_t ol_word(uint16_t hi, uint16_t lo)
 	ol_store_lo_release(p, (uint16_t)(ol_load_lo_relaxed(p) + (n)))
 #endif
 
-/* For a lock whose tail has no room for a pointer: who gets null must not queue. */
+/* For a lock whose tail has no room for a pointer: a context that gets null must not queue. */
 static inline struct ol_node *ol_named_node_get(void)
 {
 	struct ol_node *node = ol_node_get();
@@ -197,7 +197,7 @@ static inline void ol_htm_count_abort(unsigned status)
 					    : OL_TX_OTHER);
 }
 
-/* The key of a ticket: waiters 32 tickets apart share one, so kick *all* who match. */
+/* The key of a ticket: waiters 32 tickets apart share one, so kick *all* that match. */
 static inline uint32_t ol_key(unsigned ticket)
 {
 	return 1u << (ticket % 32);

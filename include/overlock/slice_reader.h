@@ -80,7 +80,7 @@ static inline bool ol_slice_told(const struct ol_slice_map *map, uint64_t host_n
 
 /*
  * What is left of an entry by the host's time `host_now`. An end that has passed is still one: it was
- * expected, and who looks is about to be preempted. Not so if it has passed for long.
+ * expected, and the reader is about to be preempted. Not so if it has passed for long.
  */
 static inline void ol_slice_judge(const struct ol_slice_map *map, struct ol_slice_entry *e,
 				  uint64_t host_now)

@@ -5,7 +5,7 @@
  * The platform layer in plain C11, for a stateless checker of C programs (GenMC) and for any C compiler.
  *
  * `overlock check --emit genmc LOCK` puts this text where the lock says <overlock/port/user.h>.
- * Checked, the world is smaller than the lock's own; docs/proof.md says by what.
+ * Checked, the world is smaller than the lock's own; docs/results/genmc.md says by what.
  */
 #include <assert.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
 #define SCHED_PLAIN_H
 /*
  * The parts of a scheduler without any policy of ours, as the kernel's example scx_simple has them: slices of
- * SLICE_NS, which whoever includes this defines, ended by the kernel's tick.
+ * SLICE_NS, which the including file defines, ended by the kernel's tick.
  */
 #include "queue.h"
 

@@ -366,7 +366,7 @@ static void forget(struct programs *programs, unsigned i)
 	*program = programs->of[--programs->n];
 }
 
-/* Turns: each kind of work has its time in each, so that nobody who makes much of one keeps others waiting. */
+/* Turns: each kind of work has its time in each, so that a program that makes much of one keeps no others waiting. */
 
 static const uint64_t WELCOME_NS = 5000000, HEAR_NS = 5000000, SEARCH_NS = 2000000;
 
@@ -403,7 +403,7 @@ static void hear_all(struct programs *programs)
 	}
 }
 
-/* At least one of those who search. */
+/* At least one of the searching threads. */
 static void search_all(struct programs *programs)
 {
 	const uint64_t until = in_ns(SEARCH_NS);

@@ -1422,7 +1422,7 @@ static bool updates(const struct ol_finder *f, const struct block *b)
 	return false;
 }
 
-/* Whether all who come to the loop have updated some word on their way: as one does that takes a ticket, or arrives. */
+/* Whether each path to the loop updates some word, as one does that takes a ticket, or arrives. */
 static bool is_after_update(const struct ol_finder *f)
 {
 	for (int32_t at = before(f, f->members.all[0]); at != NO_BLOCK; at = before(f, at))

@@ -78,7 +78,7 @@ bool ol_find_in(struct ol_finder *finder, uint32_t n, ol_loop_found *found, void
 bool ol_find_between(struct ol_finder *finder, uint32_t n, struct ol_function *code,
 		     ol_loop_found *found, void *context);
 
-/* Whether the function that was looked at last relaxes, and has no loop: who calls it waits. */
+/* Whether the function that was looked at last relaxes, and has no loop: its caller waits. */
 bool ol_find_relaxes(const struct ol_finder *finder);
 
 /* Whether a call of that function has this byte. */

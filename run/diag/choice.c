@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which lock a mutex gets: by who initialises it, or locks it first, and by its own name.
+ * Which lock a mutex gets: by the function that initialises it, or locks it first, and by its own name.
  *
  *	OVERLOCK_SITES		a line per rule, `LOCK PATTERN`; the first that fits decides
  *	PATTERN			[OBJECT:]FUNCTION or &[OBJECT:]VARIABLE

@@ -26,7 +26,7 @@ enum finding {
 
 /* misuse.c */
 
-/* Everything found so far, as a list's elements in JSON. Waits for who tells of one, unless that is the caller. */
+/* Everything found so far, as a list's elements in JSON. Waits for a thread that reports one, unless it is the caller. */
 #ifdef OL_CHECKED
 void ol_run_misuse_put(struct string *t, bool is_telling);
 #else
@@ -45,7 +45,7 @@ bool ol_run_report_is_wanted(void); /* of this process */
 void ol_run_report_on_demand(void); /* by no thread that holds a lock of the program's */
 
 /*
- * misuse.c, by one thread at a time, whatever locks it holds or waits for: neither waits for who reads the
+ * misuse.c, by one thread at a time, whatever locks it holds or waits for: neither waits for a reader of the
  * terminal. What that has not taken is said another time, at the latest at the end; true: all is said.
  */
 void ol_run_report_found(const char *text, size_t size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who waits for whom, and what should not be done to a mutex. The checked library only.
+ * Deadlocks, and misuse of mutexes. The checked library only.
  *
  * Each thread says in a record of its own what mutex it waits for. The waiter itself looks at a wait
  * that lasts, from within the lock's own polls and sleeps (ol_sites_watch()): first it notes its
@@ -8,7 +8,7 @@
  * interrupted, no thread is added, and of threads that wait for at least 10 ms the stacks are known.
  *
  * A walk reads the mutexes that others wait for, and a thread whose wait is over may free its mutex at
- * once. So a walk says first that there is one, and whoever has stopped to wait stays until it is over.
+ * once. So a walk says first that there is one, and a thread that has stopped to wait stays until it is over.
  *
  * All this happens while the program holds its locks: no malloc, no loader's lock, and errno stays.
  */
@@ -135,7 +135,7 @@ static const char *state_of(uint32_t id)
 	return end[2] == 'R' ? "running" : end[2] == 'S' ? "asleep" : "blocked in the kernel";
 }
 
-/* Everything is said twice: as JSON, and for who looks on. */
+/* Everything is reported twice: as JSON, and for the person watching. */
 
 static void put_address(const void *address, bool is_function)
 {
@@ -185,7 +185,7 @@ static bool is_held(const void *lock)
 	return ol_sites_holder(lock) != 0;
 }
 
-/* Where who holds it has locked it; by notes alone, for what is initialised may be anything. */
+/* Where its holder locked it; from notes alone, as the memory that is initialised may be anything. */
 static const void *holder_site(const struct mutex *m)
 {
 	const void *lock = is_held(m->lock) ? m->lock : ol_run_outside_find(m, is_held);
@@ -498,8 +498,8 @@ static struct birth *birth_of(const struct mutex *m)
 _Static_assert(BUCKETS == 1 << (64 - 52), "the hash's upper bits are the bucket");
 
 /*
- * Memory that held a mutex may hold another one, and who frees it need not have destroyed the first. So
- * what was there is no proof; but who holds it is, and so are two places that initialise.
+ * Memory that held a mutex may hold another one, and it may be freed without destroying the first. So
+ * what was there is no proof; but a holder is, and so are two places that initialise.
  */
 void ol_run_misuse_init(const struct mutex *m)
 {

@@ -186,7 +186,7 @@ bool ol_run_report_is_wanted(void)
 	return reports;
 }
 
-/* One report at a time, by whoever has `writing`. What is found meanwhile has it written once more. */
+/* One report at a time, by the thread that has `writing`. What is found meanwhile has it written once more. */
 static uint32_t writing, missed;
 static bool is_last; /* no other comes: a finding is said to who looks on */
 

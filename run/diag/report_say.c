@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is said to who looks on: on the terminal; without one, as in a container, on standard error if
+ * Messages for the person watching: on the terminal; without one, as in a container, on standard error if
  * `overlock run` started the program, or a file that the user named cannot be written.
  */
 #include "internal.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks of waits, or of holds: who calls the wrapper that calls pthread_mutex_lock(). The counted
+ * Stacks of waits, or of holds: the callers of the wrapper that calls pthread_mutex_lock(). The counted
  * library only. lib/site/stacks.c says when one is taken and adds up what became of it; here they are
  * unwound and told apart.
  *

@@ -18,7 +18,7 @@
 /*
  * `looking` lets one thread at a time look at the group's files, and hands `group` to the next one: acquire and
  * release. A thread that finds it taken, or whose signal handler does, takes the last answer; the first is there before
- * main. `whole` is written by who set `pinned`, and released by `whole_bytes`. The other numbers are relaxed: each is
+ * main. `whole` is written by the thread that set `pinned`, and released by `whole_bytes`. The other numbers are relaxed: each is
  * whole in itself.
  */
 static struct {

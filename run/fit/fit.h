@@ -41,7 +41,7 @@ struct ol_fit_mask {
 
 /*
  * What a thread is to have that was given that mask; none: just that. A mask that was told as the process's own is given
- * back, by who saved it, or by LLVM's OpenMP to each of its threads: it means all CPUs that the process has.
+ * back, by the thread that saved it, or by LLVM's OpenMP to each of its threads: it means all CPUs that the process has.
  */
 struct ol_fit_mask ol_fit_whole(const void *mask, size_t bytes);
 

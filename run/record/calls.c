@@ -26,7 +26,7 @@ static bool is_acquired(int done)
 	return !done || done == EOWNERDEAD;
 }
 
-/* Ours if it is free; else who holds it is looked at, and is waited for. */
+/* Ours if it is free; else we look at its holder, and wait for it. */
 #define LOCK(name, try_name, type, busy, class, kind)                                      \
 	CALL(name, (type * l), (l))                                                        \
 	{                                                                                  \

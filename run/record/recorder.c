@@ -277,7 +277,7 @@ static void add(const struct record_call *c, enum record_kind kind, uint64_t beg
 		.whom = c->whom,
 		.kind = (uint8_t)kind,
 	};
-	/* Release: who reads the file of a process that was killed finds whole events. */
+	/* Release: a reader of the file of a killed process finds whole events. */
 	__atomic_store_n(&self.chunk->n, self.chunk->n + 1, __ATOMIC_RELEASE);
 }
 

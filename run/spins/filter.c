@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Filters of system calls (seccomp). One that is there at start is tried in a child, which it may end. One that the
- * program installs later may end whoever yields, and nobody can know: from then on nobody does.
+ * program installs later may end a thread that yields, and cannot be found out: from then on no thread yields.
  */
 #include "spins.h"
 
@@ -56,7 +56,7 @@ OURS int prctl(int option, ...)
 	va_end(list);
 	if (option == PR_SET_SECCOMP)
 		ol_spins_stop_yielding();
-	/* Relaxed: whoever finds it finds the same. */
+	/* Relaxed: each thread finds the same. */
 	if (!ol_load_relaxed(&real))
 		ol_store_relaxed(&real, (__typeof__(real))dlsym(RTLD_NEXT, "prctl"));
 	return ol_load_relaxed(&real)(option, a[0], a[1], a[2], a[3]);
@@ -69,7 +69,7 @@ void ol_spins_before_syscall(long number, long operation)
 {
 	if (number == SYS_seccomp && operation != SECCOMP_GET_ACTION_AVAIL)
 		ol_spins_stop_yielding();
-	/* Relaxed: whoever finds it finds the same. */
+	/* Relaxed: each thread finds the same. */
 	if (!ol_load_relaxed(&ol_spins_real_syscall))
 		ol_store_relaxed(&ol_spins_real_syscall,
 				 (__typeof__(ol_spins_real_syscall))dlsym(RTLD_NEXT, "syscall"));

@@ -513,7 +513,7 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t *restrict th
 
 	if (is_on)
 		refresh();
-	/* Relaxed: whoever finds it finds the same. */
+	/* Relaxed: each thread finds the same. */
 	if (!ol_load_relaxed(&real))
 		ol_store_relaxed(&real, (__typeof__(real))dlsym(RTLD_NEXT, "pthread_create"));
 	return ol_load_relaxed(&real)(thread, how, function, argument);

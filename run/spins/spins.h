@@ -91,7 +91,7 @@ struct ol_shadow {
 };
 struct ol_shadow ol_spins_shadow(const unsigned char *low, const unsigned char *high, size_t n);
 
-/* Tells who unwinds the stack of n stubs, a site each. */
+/* Registers n stubs, a site each, with the unwinders. */
 void ol_spins_describe(const unsigned char *stubs, const struct site *const *sites, size_t n);
 
 /* Code of this process; null, or why it cannot be changed. Call it before there are threads. */

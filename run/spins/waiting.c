@@ -104,7 +104,7 @@ static bool begin_yield(void)
 	return false;
 }
 
-/* Release: who stops them sees that it is over. */
+/* Release: the thread that stops them sees that it is over. */
 static void end_yield(void)
 {
 	__atomic_fetch_sub(&yielding, 1, __ATOMIC_RELEASE);

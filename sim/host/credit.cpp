@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Xen's credit scheduler: a queue for each CPU, by priority. Who has credits is UNDER, who has none
-// is OVER, and who wakes with credits is BOOSTed until a tick. Credits are CPU time: those who ran
-// lose it, and every 30 ms all active ones share what the CPUs had, by weight. A CPU that would
-// idle, or run one that is OVER, steals from the others.
+// Xen's credit scheduler: a queue for each CPU, by priority. A context with credits is UNDER, one
+// without is OVER, and one that wakes with credits is BOOSTed until a tick. Credits are CPU time:
+// those that ran lose it, and every 30 ms all active ones share what the CPUs had, by weight. A CPU
+// that would idle, or run one that is OVER, steals from the others.
 #include "host.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Hints of Uhlig et al. 2004: who holds a lock asks not to be preempted, and is not, for a bounded
+// Hints of Uhlig et al. 2004: a lock holder asks not to be preempted, and is not, for a bounded
 // time.
 #include "feature.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Linux's completely fair scheduler, as of 6.1: each CPU runs whoever has the least virtual run
+// Linux's completely fair scheduler, as of 6.1: each CPU runs the entity with the least virtual run
 // time. Who yields is skipped only if the next one is not much behind it, and else goes on at once.
 #include "linux.h"
 

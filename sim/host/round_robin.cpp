@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One queue, first come, first served. Nobody who wakes preempts.
+// One queue, first come, first served. A waking context preempts none.
 #include "host.h"
 
 #include <algorithm>

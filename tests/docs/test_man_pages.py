@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The man pages: one for each command, read by man without a warning, with every option."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -52,6 +53,11 @@ def test_run_has_every_option_and_example(tmp_path: Path) -> None:
     assert not [option for option in spelt if option not in shown and option not in hidden]
     assert "  overlock run --counters=1s -- ./server --port 8080\n" in shown
     assert "--site 'leveldb*Mutex=pv_byte'" in shown
+
+
+def test_each_option_is_explained() -> None:
+    for text in PAGES.values():
+        assert not re.search(r"^\.TP\n\\fB.*\\fR.*\n\n", text, re.MULTILINE)
 
 
 def test_every_command_has_a_page() -> None:

@@ -7,7 +7,7 @@
  *
  * The program's own plock.h does the rest, so the word is as before:
  *
- *	R, S, W		counts of who reads, seeks and writes, from the low bits up; a seeker and a
+ *	R, S, W		counts of readers, seekers and writers, from the low bits up; a seeker and a
  *			writer also count as readers, a writer also as a seeker
  *
  * OVERLOCK_COMPAT_LOCK has no effect: none of our locks has seekers. The time to spin is `spin`, as for

@@ -70,7 +70,7 @@ static inline ol_ticks_t ol_i_spin_csd(void)
 }
 
 /*
- * The slice is over, but its end comes a little late: who takes a ticket now loses its CPU in line. So
+ * The slice is over, but its end comes a little late: a context that takes a ticket now is preempted in the queue. So
  * the slice counts as gone on only if it has a new end, or after a `csd`.
  */
 static inline void ol_i_spin_await_next(const struct ol_slice *s)

@@ -7,7 +7,7 @@
  *
  * With short sections, a hand-over between CPUs costs more than the section: the lock and what it guards move
  * from cache to cache. A waiter that looks seldom leaves them where they are. So its pauses double, and those
- * who wait for long leave the lock to the few that use it now.
+ * that wait for long leave the lock to the few that use it now.
  *
  * After `spin` it yields after each look, since the holder may have no CPU. If a yield lets others run, there
  * are more threads than CPUs, and pauses get short: they keep a CPU from the holder. If none does, the waiter

@@ -7,7 +7,7 @@
  * A running context may take the lock whenever it is free, so a hand-over never waits for a context without a CPU.
  * What a waiter does depends on what it sees:
  *
- *  - Others take the lock first: it looks after pauses that double, since each look takes the line from who uses it.
+ *  - Others take the lock first: it looks after pauses that double, since each look takes the cache line from its user.
  *    After `prompt` it sleeps for its turn: one `lease`, and one for each other sleeper.
  *  - The lock is not released for `spin`: it yields, since the holder may have no CPU. If no yield lets others run, it
  *    sleeps after `prompt`; else it goes on for PATIENCE. It sets W, for the next release to wake a sleeper.
@@ -229,7 +229,7 @@ static OL_COLD void ol_rota_sleep(ol_rota_t *l, struct ol_rota_waiter *me, uint3
 	ol_rota_start(l, me);
 }
 
-/* Whether L is set, and it is us who sleep. */
+/* Whether L is set, and this waiter is the one that has to sleep. */
 static inline bool ol_rota_leaves(ol_rota_t *l, const struct ol_rota_waiter *me, uint32_t w)
 {
 	return (w & OL_ROTA_LEAVES) && !me->slept &&

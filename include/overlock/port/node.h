@@ -26,7 +26,7 @@ struct ol_node { /* of a queue lock; meaning by the lock */
 	uint64_t time; /* until when its owner counts as running, in ticks */
 } OL_OWN_LINE;
 
-/* What the context's yields showed of others who want its CPU; all zero: nothing. Times in ticks. */
+/* What the context's yields showed of others that want its CPU; all zero: nothing. Times in ticks. */
 struct ol_crowd {
 	uint64_t brief_until; /* they run for a moment */
 	uint64_t long_until;  /* they run for long */

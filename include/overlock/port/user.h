@@ -315,7 +315,7 @@ void ol_leave(void);
 void ol_yield(void);
 void ol_yield_to(uint32_t id);
 
-/* A thread that sleeps for so short a time is woken too late; who yields is next after the others. */
+/* A thread that sleeps for so short a time is woken too late; one that yields is next after the others. */
 static inline void ol_yield_until(ol_ticks_t t)
 {
 	(void)t;

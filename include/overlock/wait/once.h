@@ -47,7 +47,7 @@ static inline enum ol_once_begun ol_once_timedbegin(ol_once_t *o, ol_ticks_t unt
 	return ol_once_is_done(o) ? OL_ONCE_IS_DONE : ol_once_begin_slow(o, until);
 }
 
-/* True: it is for the caller to do, who has to call ol_once_end(). */
+/* True: the caller has to do it, and then to call ol_once_end(). */
 static inline bool ol_once_begin(ol_once_t *o)
 {
 	return ol_once_timedbegin(o, OL_NEVER) == OL_ONCE_IS_MINE;

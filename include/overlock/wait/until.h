@@ -2,7 +2,7 @@
 #ifndef OL_WAIT_UNTIL_H
 #define OL_WAIT_UNTIL_H
 /*
- * Waiting for a 32-bit word, by whoever would write a loop that polls it.
+ * Waiting for a 32-bit word, in place of a loop that polls it.
  *
  *	ol_wait_until(&word, ol_equals, 3, OL_NEVER);		ol_store_release(&word, 3u);
  *								ol_wake_all(&word);
@@ -11,7 +11,7 @@
  *
  *  - Nobody else ran: it polls, and asks again after `prompt`. After ALONE it sleeps. A scheduler may have kept others
  *    waiting, because they have had more than their share: so it yields again at once if others ran lately. If not, and
- *    others sleep for its word, who are all woken together, it sleeps, too.
+ *    others sleep for its word, which are all woken together, it sleeps, too.
  *  - Others ran for a moment: it yields after each look.
  *  - Others ran for as long as LONG: it sleeps, since the next yield may take as long again, and a sleeper is woken
  *    in the moment that its wait is over.
@@ -161,7 +161,7 @@ static inline void ol_wait_prepare(const uint32_t *word)
 	ol_add_relaxed(ol_wait_sleepers(word), 1u); /* [S] */
 }
 
-/* Relaxed: who counts it for longer makes a system call for nothing. */
+/* Relaxed: counting it for too long costs a needless system call. */
 static inline void ol_wait_cancel(const uint32_t *word)
 {
 	ol_add_relaxed(ol_wait_sleepers(word), ~0u);
@@ -220,7 +220,7 @@ static inline bool ol_wait_until(const uint32_t *word, ol_condition_t *holds, ui
 	return ol_wait_for(word, holds, argument, OL_ANY, until);
 }
 
-/* After a change that those who sleep on `word` may wait for. */
+/* After a change that sleepers on `word` may wait for. */
 static inline bool ol_wait_has_sleepers(const uint32_t *word)
 {
 	ol_fence();

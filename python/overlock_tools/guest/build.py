@@ -48,7 +48,7 @@ TOOLS = {
 
 @dataclass
 class Progress:
-    """How far the compiler has come, for who shows it."""
+    """The compiler's progress, for display."""
 
     total: int
     done: int = 0

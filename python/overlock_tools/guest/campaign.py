@@ -90,7 +90,7 @@ class Session:
         )
 
     def job(self, load: loads.Load, plan: Plan, file: Path | None) -> Job:
-        """Begun, or as far as its file had come; what is missing is told before."""
+        """Begun, or as far as its file had come; what is missing is reported before."""
         parameters = load.parameters(loads.given(self.on.options["parameters"]))
         for variant in plan.variants:
             self.on.spec(variant, plan.threads[0], load)

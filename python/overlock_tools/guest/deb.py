@@ -20,7 +20,7 @@ TOOLS = {
     "cpio": "cpio",
     "openssl": "openssl",
 }
-# After the given ones. Keys of whoever built the given kernel are not here; what a debugger wants
+# After the given ones. The signing keys of the given kernel are not here; what a debugger wants
 # of it would be a gigabyte. A machine's own kernel has no locks that are broken on purpose.
 OURS = """
 CONFIG_OVERLOCK_SPINLOCKS=y

@@ -156,7 +156,7 @@ def note(result: Result, variant: str, load: Load, guests: Sequence[Told]) -> No
 
 
 def note_slices(result: Result, lock: str, guests: Sequence[Told]) -> None:
-    """What the last guest of that lock was told, how old it was when it looked, and how true."""
+    """The slices published to the last guest of that lock: their age at a read, and their error."""
     for guest in guests:
         if guest.facts.get("slices") in slices.NOBODY:
             continue
@@ -177,7 +177,7 @@ def note_slices(result: Result, lock: str, guests: Sequence[Told]) -> None:
 def _loaded(
     guests: Sequence[Told], load: Load, line: str, limit: float, threads: int
 ) -> dict[str, Any]:
-    """All are told at once; the answers wait in their sockets until they are read."""
+    """All get the command at once; the answers wait in their sockets until they are read."""
     try:
         before = Used.now(guests)
         counts = bool(guests[0].facts.get("counts")) and not isinstance(load, Boot)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a guest is given to do: the line its /init is told, and what its answer means."""
+"""A guest's load: the line for its /init, and what its answer means."""
 
 import json
 import re
@@ -29,7 +29,7 @@ class Wrong(Exception):
 
 
 class Load:
-    """One that is told for how long, and ends by itself. Its variants are the guests' locks."""
+    """One that gets its duration, and ends by itself. Its variants are the guests' locks."""
 
     name: str
     what: str

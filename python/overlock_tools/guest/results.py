@@ -128,7 +128,7 @@ def said(result: Result) -> list[str]:
 
 
 def _told_of_slices(slices: Mapping[str, Any]) -> list[str]:
-    """How good what the guests were told of their slices was; the worst of the locks."""
+    """The error of the slices published to the guests; the worst of the locks."""
     ended = [seen for seen in slices.values() if seen["ended"].get("error_ns", {}).get("count")]
     if not ended:
         return []
@@ -147,7 +147,7 @@ def _told_of_slices(slices: Mapping[str, Any]) -> list[str]:
 
 
 def _seen_of_slices(slices: Mapping[str, Any]) -> list[str]:
-    """How true what each lock's guests were told was, as they saw it themselves."""
+    """The error of the slices published to each lock's guests, as they saw it themselves."""
     lines = []
     for lock, seen in slices.items():
         early, late = (seen.get("looked", {}).get(name) for name in ("early_ns", "late_ns"))

@@ -89,7 +89,7 @@ class Agent:
 
 @contextmanager
 def told(path: Path, threads: Sequence[int]) -> Iterator[Agent]:
-    """The agent tells on the page what becomes of these threads, until the context ends."""
+    """The agent publishes the state of these threads on the page, until the context ends."""
     command = [str(native.hostd()), "--page", str(path), "--threads", ",".join(map(str, threads))]
     command += ["--detail", "full"]  # the guests are ours, and some locks are measured by it
     child = subprocess.Popen(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One virtual machine: started, waited for, told what to do, and gone when we are."""
+"""One virtual machine: started, awaited, given its work, and gone when we are."""
 
 import contextlib
 import json
@@ -213,7 +213,7 @@ class Told:
         raise NotImplementedError
 
     def stolen(self) -> float | None:
-        """None under TCG, which tells nothing, and of a guest that does not answer."""
+        """None under TCG, which reports nothing, and of a guest that does not answer."""
         if not self.spec.tells_steal:
             return None
         try:

@@ -98,7 +98,7 @@ def _judging(result: Result, variants: Sequence[str]) -> Rates:
 
 
 def _best(rates: Rates, variants: Sequence[str], threads: Sequence[int]) -> str | None:
-    """The greatest geometric mean of medians; who is missing somewhere has collapsed there."""
+    """The greatest geometric mean of medians; a lock without a value has collapsed there."""
     found = {}
     for variant in variants:
         if all((variant, n) in rates for n in threads):

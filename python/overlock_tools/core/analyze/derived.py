@@ -122,7 +122,7 @@ class View:
         return Spread(value, min(rounds), max(rounds)) if value is not None and rounds else None
 
     def has(self, measure: str) -> bool:
-        """Not every kind of result knows every measure: a program does not say who did what."""
+        """Not every kind of result knows every measure: a program does not count per thread."""
         return any(
             self.value(measure, variant, n) is not None
             for variant in self.variants
@@ -216,7 +216,7 @@ class View:
 
     @cached_property
     def collapsed(self) -> dict[str, list[int]]:
-        """Where threads do not fit the CPUs: who is how far behind there."""
+        """With more threads than CPUs: how far each lock is behind."""
         found: dict[str, list[int]] = {}
         for n in self.over:
             bar = COLLAPSED * self.top_rate(n)

@@ -144,7 +144,7 @@ def starving(view: View) -> list[str]:
 
 
 def too_short(view: View) -> list[str]:
-    """Where cells hardly outlast one thread's absence, who had the CPU at the start decides."""
+    """In cells hardly longer than a preemption, the thread that had the CPU first decides."""
     short = {n: away for n in view.over if (away := _absence(view, n))}
     if not short:
         return []
@@ -319,7 +319,7 @@ def about_locks(result: Result) -> list[str]:
 
 
 def overall(views: Sequence[View]) -> list[str]:
-    """Over all results: who wins how often, and what collapses wherever threads do not fit."""
+    """Over all results: how often each lock wins, and what collapses when overcommitted."""
     views = [view for view in views if view.best_lock and view.best_peer and view.over]
     if len(views) < 2:
         return []

@@ -96,7 +96,7 @@ def without_interval(view: View, told: Told, threads: Iterable[int]) -> str:
 
 
 def next_to_it(view: View, told: Told, better: dict[str, Ratio], threads: Iterable[int]) -> str:
-    """What is to be said of who leads: the median is its own, but rounds are compared."""
+    """The sentence on the leader: the median is its own, but rounds are compared."""
     said = ""
     if better:
         said += f"; better within rounds: {shortened([*better])}"

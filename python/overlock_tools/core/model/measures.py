@@ -55,7 +55,7 @@ class Cell:
 
     @property
     def rate_or_bound(self) -> float:
-        """For ratios: nothing done in the time counts as one, the least that could be told."""
+        """For ratios: nothing done counts as one, the least that can be distinguished."""
         return max(self.work, 1.0) / self.seconds
 
 
@@ -353,7 +353,7 @@ def value_of(measure: str, cell: Cell) -> float | None:
 
 
 def comparable(measure: str, cell: Cell, value: float) -> float:
-    """Its value for ratios: what is 0 counts as the least that could be told."""
+    """Its value for ratios: 0 counts as the least that can be distinguished."""
     if measure == "rate":
         return cell.rate_or_bound
     return max(value, 1.0) if BY_NAME[measure].unit == "ns" else value

@@ -84,7 +84,7 @@ class Plan:
         return places
 
     def line(self, round_number: int, place: Place, seconds: float) -> dict[str, object]:
-        """What overlock-bench is told of a cell."""
+        """The request for a cell, to overlock-bench."""
         told: dict[str, object] = {
             "workload": self.workload.name,
             "variant": place.variant,

@@ -45,7 +45,7 @@ class Ratio:
 
     @property
     def known(self) -> bool:
-        """Whether there is an interval: without one nothing is told, not even likeness."""
+        """Whether there is an interval: without one nothing is concluded, not even equality."""
         return self.low is not None and self.high is not None
 
     @property

@@ -23,7 +23,7 @@ NEED_LABELS = {"nodes": "queue nodes", "array": "wait array", "rtm": "RTM"}
 
 
 def labels(lock: Lock) -> list[str]:
-    """What it promises, but for its size, which is told otherwise."""
+    """What it promises, but for its size, which is stated elsewhere."""
     return [LABELS[t] for t in lock.traits if t != "fits4" and not t.startswith(NEEDS)]
 
 
@@ -39,7 +39,7 @@ def collapses(lock: Lock) -> bool:
 
 
 def order(lock: Lock) -> str:
-    """How often a waiter can be overtaken by those who came later."""
+    """How often a waiter can be overtaken by later arrivals."""
     if "fifo" in lock.traits:
         return "never"
     if "patient" in lock.traits:

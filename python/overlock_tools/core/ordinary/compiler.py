@@ -44,7 +44,7 @@ def found(compiler: str) -> str:
 def run(
     command: Sequence[str | Path], file: Path, variables: Mapping[str, str] | None = None
 ) -> None:
-    """A failure is told by its first error, of the user's file."""
+    """A failure is reported by the first error in the user's file."""
     env = os.environ | (variables or {}) | {"LC_ALL": "C"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     if done.returncode:

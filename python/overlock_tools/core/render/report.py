@@ -17,7 +17,7 @@ from overlock_tools.core.render import canvas, figures, heat, plots
 from overlock_tools.core.render.glossary import GLOSSARY, METHOD, SIMULATED
 from overlock_tools.core.system import machine
 
-# The browser itself is told to load nothing.
+# The page forbids the browser to load anything.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 THEME = '<button id="theme" type="button" hidden aria-label="Light or dark">◐</button>'
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Starts overlock-monitord: until it is told to end, or for one program."""
+"""Starts overlock-monitord: until it is stopped, or for one program."""
 
 import os
 import secrets

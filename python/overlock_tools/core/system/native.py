@@ -127,12 +127,12 @@ def costs() -> Path:
 
 
 def hostd() -> Path:
-    """The agent that tells guests of their slices."""
+    """The agent that publishes slices to guests."""
     return _optional("overlock-hostd")
 
 
 def monitord() -> Path:
-    """The service that tells programs of their slices."""
+    """The service that publishes slices to programs."""
     return _optional("overlock-monitord")
 
 

@@ -54,7 +54,7 @@ def tool() -> tuple[str, ...]:
 
 
 def look_up(module: Path, offsets: Iterable[int]) -> dict[int, tuple[Call, ...]]:
-    """By offset, innermost first; nothing where the file tells nothing, or nobody can ask it."""
+    """By offset, innermost first; nothing without symbols, or without a tool that reads them."""
     asked = sorted(set(offsets))
     if not asked or not tool() or not module.is_file():
         return {}
