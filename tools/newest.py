@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tables of docs/compat.md: what passes on newer releases of Debian, and what they have.
+"""The tables of docs/architecture.md: what passes on newer releases of Debian, and what they have.
 
 `make newest` (tests/newest/run.py) runs the checks and keeps what they find in newest.json.
 """
@@ -48,13 +48,13 @@ def load() -> Found:
 
 
 def shown(found: dict[str, Any] | None) -> str:
-    """A cell: what passed, what failed, what was skipped, or why nothing was run."""
+    """A cell: what passed, failed and was skipped, at which commit; or why nothing was run."""
     if not found:
         return "not run yet"
     if REFUSED in found:
         return f"not run: {found[REFUSED]}"
     words = [f"{found[name]:,} {name}" for name in ("passed", "failed", "skipped") if name in found]
-    return ", ".join(words)
+    return ", ".join(words) + (f" ({found['commit']})" if "commit" in found else "")
 
 
 def reasons(found: Found) -> Iterator[str]:
@@ -80,8 +80,7 @@ def version_rows(found: Found) -> list[list[str]]:
 
 def checks_table() -> str:
     found = load()
-    dates = ["when", *(found.get(one, {}).get("date", "-") for one in RELEASES)]
-    text = table(["check", *RELEASES.values()], [*rows(found), dates])
+    text = table(["check", *RELEASES.values()], rows(found))
     failed = [f"- {reason}" for reason in reasons(found)]
     return text + ("\nFailed first:\n\n" + "\n".join(failed) + "\n" if failed else "")
 

@@ -32,15 +32,18 @@ def test_a_report_of_pytest_is_counted_and_the_first_failure_kept(tmp_path: Path
 
 def test_a_cell() -> None:
     assert tables.shown({"passed": 1200, "failed": 1, "seconds": 9}) == "1,200 passed, 1 failed"
+    assert tables.shown({"passed": 1, "commit": "abc"}) == "1 passed (abc)"
     assert tables.shown({tables.REFUSED: "no root"}) == "not run: no root"
     assert tables.shown(None) == "not run yet"
 
 
 def test_what_is_done_at_this_commit_is_not_done_again() -> None:
-    known: dict[str, Any] = {"commit": "a", "checks": {"spins": {"passed": 1}}}
-    assert newest.wanted(known, ["spins", "openmp"], "a", again=False) == ["openmp"]
-    assert newest.wanted(known, ["spins", "openmp"], "b", again=False) == ["spins", "openmp"]
-    assert newest.wanted(known, ["spins", "openmp"], "a", again=True) == ["spins", "openmp"]
+    """What was never done comes first; what could not be run counts as that."""
+    checks = {"spins": {"passed": 1, "commit": "a"}, "doctor": {tables.REFUSED: "no root"}}
+    names = ["spins", "doctor", "openmp"]
+    assert newest.wanted(checks, names, "a", again=False) == ["doctor", "openmp"]
+    assert newest.wanted(checks, names, "b", again=False) == ["doctor", "openmp", "spins"]
+    assert newest.wanted(checks, names, "a", again=True) == ["doctor", "openmp", "spins"]
 
 
 def test_a_release_that_cannot_be_had_is_said(
@@ -52,9 +55,11 @@ def test_a_release_that_cannot_be_had_is_said(
     monkeypatch.setattr(newest, "prepared", refused)
     for module in (newest, tables):
         monkeypatch.setattr(module, "FILE", tmp_path / "newest.json")
-    found: dict[str, Any] = {}
-    newest.on_release("sid", ["spins"], found, again=False)
-    assert tables.load()["sid"]["checks"]["spins"] == {tables.REFUSED: "no sid here"}
+    known = {"passed": 3, "commit": "an earlier one"}
+    found: dict[str, Any] = {"sid": {"versions": {}, "checks": {"openmp": known}}}
+    assert newest.on_release("sid", ["openmp", "spins"], found, again=False)
+    checks = tables.load()["sid"]["checks"]
+    assert checks == {"openmp": known, "spins": {tables.REFUSED: "no sid here"}}
 
 
 def test_each_check_is_kept_as_soon_as_it_is_done(
@@ -69,12 +74,19 @@ def test_each_check_is_kept_as_soon_as_it_is_done(
 
     monkeypatch.setattr(newest, "prepared", lambda name: newest.Place(name, None, tmp_path))
     monkeypatch.setattr(newest, "versions", lambda _: {"glibc": "2.43"})
+    monkeypatch.setattr(newest, "commit", lambda: "b")
     monkeypatch.setattr(newest, "checked", stops_at_the_second)
     for module in (newest, tables):
         monkeypatch.setattr(module, "FILE", tmp_path / "newest.json")
+    earlier = {"passed": 2, "commit": "a"}
+    found: dict[str, Any] = {
+        "sid": {"versions": {}, "checks": {"spins": earlier, "openmp": earlier}}
+    }
     with pytest.raises(KeyboardInterrupt):
-        newest.on_release("sid", ["spins", "openmp"], {}, again=False)
-    assert tables.load()["sid"]["checks"] == {"spins": {"passed": 3}}
+        newest.on_release("sid", ["spins", "openmp"], found, again=False)
+    checks = tables.load()["sid"]["checks"]
+    assert (checks["spins"]["passed"], checks["spins"]["commit"]) == (3, "b")
+    assert checks["openmp"] == earlier
     assert tables.version_rows(tables.load())[0] == ["glibc", "-", "-", "2.43"]
 
 

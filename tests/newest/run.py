@@ -8,12 +8,13 @@ root's C library, OpenMP runtimes and C++ library. The kernel is this machine's.
 
     python -m tests.newest.run                            all releases, all checks
     python -m tests.newest.run --only sid --check spins   a part
-    python -m tests.newest.run --again                    also what passed or failed before
+    python -m tests.newest.run --again                    also what was done at this commit
 
 A root is made once, kept in build/newest/RELEASE, and upgraded at each run; Debian 12 is this
-machine if it runs that. A check ends with a line, and is kept at once: after Ctrl-C the same
-command goes on, for as long as the commit is the same. docs/measured/newest.json keeps all, for the
-table of docs/compat.md. Needs root and mmdebstrap. Exits with 1 if a check failed.
+machine if it runs that. A check ends with a line, and is kept at once, with its commit: the same
+command goes on after Ctrl-C, with what has not run at this commit. What ran at an earlier one is
+kept until it runs again. docs/measured/newest.json keeps all, for the table of
+docs/architecture.md. Needs root and mmdebstrap. Exits with 1 if a check that it ran failed.
 """
 
 import argparse
@@ -243,47 +244,48 @@ def versions(place: Place) -> dict[str, str]:
 
 
 def commit() -> str:
-    words = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
-    return subprocess.run(words, cwd=TOP, capture_output=True, text=True, check=True).stdout.strip()
+    """What is checked. Tables and what they are made of are written meanwhile."""
+    words = ["git", "rev-parse", "--short=8", "HEAD"]
+    said = subprocess.run(words, cwd=TOP, capture_output=True, text=True, check=True).stdout
+    changed = ["git", "diff", "--quiet", "HEAD", "--", ".", ":!docs"]
+    dirty = subprocess.run(changed, cwd=TOP, check=False).returncode
+    return said.strip() + ("-dirty" if dirty else "")
 
 
 def save(found: dict[str, Any]) -> None:
     kept_json.write(FILE, {one: found[one] for one in RELEASES if one in found})
 
 
-def wanted(known: dict[str, Any], names: list[str], now: str, again: bool) -> list[str]:
-    """The checks that are not done at this commit."""
-    if again or known.get("commit") != now:
-        return names
-    return [name for name in names if name not in known["checks"]]
+def wanted(checks: dict[str, Any], names: list[str], now: str, again: bool) -> list[str]:
+    """What was not done at this commit; first what was never done."""
+    left = [name for name in names if again or checks.get(name, {}).get("commit") != now]
+    return sorted(left, key=lambda name: "commit" in checks.get(name, {}))
 
 
-def on_release(release: str, names: list[str], found: dict[str, Any], again: bool) -> None:
+def on_release(release: str, names: list[str], found: dict[str, Any], again: bool) -> bool:
+    """Whether nothing failed."""
     now = commit()
-    known = found.get(release, {})
-    names = wanted(known, names, now, again)
+    one = found.setdefault(release, {"versions": {}, "checks": {}})
+    checks = one["checks"]
+    names = wanted(checks, names, now, again)
     if not names:
-        return
-    kept = known.get("checks", {}) if known.get("commit") == now else {}
-    one = found[release] = {
-        "commit": now,
-        "date": f"{datetime.now(UTC):%Y-%m-%d}",
-        "versions": {},
-        "checks": dict(kept),
-    }
+        return True
     try:
         place = prepared(release)
     except RuntimeError as error:
-        one["checks"] |= {name: {REFUSED: str(error)} for name in names}
+        for name in names:
+            checks.setdefault(name, {REFUSED: str(error)})
         say(f"{release}: not run: {error}")
         save(found)
-        return
+        return True
     one["versions"] = versions(place)
     for name in names:
         say(f"{release}: {name}")
-        one["checks"][name] = checked(place, COMMANDS[name])
-        say(f"{release}: {name}: {shown(one['checks'][name])}")
+        ran = {"commit": now, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+        checks[name] = checked(place, COMMANDS[name]) | ran
+        say(f"{release}: {name}: {shown(checks[name])}")
         save(found)
+    return not any("failed" in checks[name] for name in names)
 
 
 def main() -> int:
@@ -295,16 +297,17 @@ def main() -> int:
     parser.add_argument("--again", action="store_true")
     options = parser.parse_args()
     found = load()
+    fine = True
     try:
         for release in options.only or RELEASES:
-            on_release(release, options.check or list(COMMANDS), found, options.again)
+            fine &= on_release(release, options.check or list(COMMANDS), found, options.again)
     except KeyboardInterrupt:
         say("stopped; the same command goes on")
     for row in [["check", *RELEASES.values()], *rows(found)]:
         print("  ".join(f"{cell:32}" for cell in row).rstrip())
     for reason in reasons(found):
         print(f"failed: {reason}")
-    return any("failed" in c for one in found.values() for c in one["checks"].values())
+    return not fine
 
 
 if __name__ == "__main__":
