@@ -23,7 +23,12 @@ class Testpmd(app.App):
     name = "testpmd"
     what = "DPDK's testpmd with N forwarding cores and DPDK's usual pool, a ring (ring_mp_mc)"
     unit = "packets"
-    packages = ("dpdk-dev", "librte-mempool-ring23", "librte-mempool-stack23", "librte-net-null23")
+    packages = (
+        "dpdk-dev",
+        "librte-mempool-ring23|librte-mempool-ring25|librte-mempool-ring26",
+        "librte-mempool-stack23|librte-mempool-stack25|librte-mempool-stack26",
+        "librte-net-null23|librte-net-null25|librte-net-null26",
+    )
     programs = ("dpdk-testpmd", "stdbuf")
     reach = "none: DPDK's locks and rings are inlined"
     control = True
