@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The checks on newer releases: what is read of them, what is kept, and what is run again."""
 
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,40 @@ def test_a_release_that_cannot_be_had_is_said(
     assert newest.on_release("sid", ["openmp", "spins"], found, again=False)
     checks = tables.load()["sid"]["checks"]
     assert checks == {"openmp": known, "spins": {tables.REFUSED: "no sid here"}}
+
+
+def test_a_program_that_does_not_run_is_said_and_counted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    said = subprocess.CompletedProcess("", 0, "knot: knotd did not start: no socket\n", "")
+    monkeypatch.setattr(newest, "TOP", tmp_path)
+    monkeypatch.setattr(newest.Place, "inside", lambda *_: said)
+    place = newest.Place("bookworm", None, tmp_path)
+    assert newest.checked(place, newest.COMMANDS["survey"]) == {
+        "passed": 0,
+        "failed": 1,
+        "first_failed": "knot: knotd did not start: no socket",
+        "measured": {},
+        "seconds": 0,
+    }
+
+
+def test_the_ratio_of_a_program_and_its_version(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tables, "FILE", tmp_path / "newest.json")
+    rates = {
+        "native": {"rate": 9.0, "4": {"ratio": 0.5, "interval": [0.25, 0.75]}},
+        "tas_yield": {"rate": 9.0, "4": {"why": "too slow"}},
+    }
+    measured = {"knot": {"versions": {"dnsperf": "2", "knot": "3.5.6-1"}, "rates": rates}}
+    known = {"sid": {"versions": {}, "checks": {"survey": {"measured": measured}}}}
+    (tmp_path / "newest.json").write_text(json.dumps(known))
+    lines = tables.survey_table().splitlines()[2:]
+    assert lines == [
+        "| `knot`, `native` | · | · | 0.50× (0.25 – 0.75); knot 3.5.6-1 |",
+        "| `knot`, `tas_yield` | · | · | too slow |",
+    ]
 
 
 def test_each_check_is_kept_as_soon_as_it_is_done(

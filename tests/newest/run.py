@@ -20,6 +20,7 @@ docs/architecture.md. Needs root and mmdebstrap. Exits with 1 if a check that it
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -32,6 +33,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
 import kept_json
+import survey
 from newest import (
     FILE,
     REFUSED,
@@ -42,6 +44,7 @@ from newest import (
     rows,
     shown,
 )
+from overlock_tools.core.model.results import from_file
 from tests.conftest import BUILD, NATIVE, TOP
 from tests.packaging.bare.debian import AMONG_ALL, Debian, why_not
 
@@ -92,17 +95,28 @@ exec bash -euc "$script"
 @dataclass(frozen=True)
 class Check:
     command: str  # of bash, in the sources
-    tests: bool = True  # by pytest, which tells of each
+    by: str = "pytest"  # tells of each test; else "build", or "apps"
 
 
 def _pytest(*paths: str) -> str:
     return f"python -m pytest -q -p no:cacheprovider --tb=line --junit-xml $JUNIT {' '.join(paths)}"
 
 
+# The programs of docs/results/survey.md as the release has them, by its Python, with one and with
+# four threads for each CPU. If one does not run, the others do.
+SURVEY = """
+for name in {apps}; do
+	overlock apps install $name >/dev/null 2>said </dev/null &&
+		overlock apps run $name --locks tas_yield --threads 1x,4x --rounds {rounds} --seconds 1 \\
+			-o {folder} >/dev/null 2>said </dev/null || echo "$name: $(tail -n 1 said)"
+done
+rm -f said
+"""
+SURVEYED, ROUNDS = "build/newest-survey", 5
 INTERPOSER = ("pthread", "calls", "names", "barriers")
 PROFILE = ("planted", "spins")
 COMMANDS = {
-    "build": Check("cmake --build build -j $(nproc) -- -k 0", tests=False),
+    "build": Check("cmake --build build -j $(nproc) -- -k 0", by="build"),
     "conformance": Check(_pytest("tests/run/conformance/test_conformance.py")),
     "interposer": Check(_pytest(*(f"tests/run/test_{name}.py" for name in INTERPOSER))),
     "openmp": Check(_pytest("tests/run/openmp/test_openmp.py")),
@@ -110,6 +124,9 @@ COMMANDS = {
     "runtimes": Check(_pytest("tests/profile/test_runtimes.py")),
     "planted": Check(_pytest(*(f"tests/profile/test_{name}.py" for name in PROFILE))),
     "doctor": Check(_pytest("tests/doctor")),
+    "survey": Check(
+        SURVEY.format(apps=" ".join(survey.apps()), rounds=ROUNDS, folder=SURVEYED), by="apps"
+    ),
 }
 
 
@@ -218,16 +235,44 @@ def built(place: Place) -> "subprocess.CompletedProcess[str]":
     return place.inside(f"{configure}; {COMMANDS['build'].command}")
 
 
+def surveyed(place: Place, check: Check) -> dict[str, Any]:
+    """What ran and at which rates, and what failed."""
+    sources = place.root / SOURCE if place.root else TOP
+    shutil.rmtree(sources / SURVEYED, ignore_errors=True)
+    ready = "tools/setup demo apps >/dev/null; PATH=$PWD/.venv/bin:$PATH; " if place.root else ""
+    if place.root and (done := built(place)).returncode:
+        return {"failed": 1, "first_failed": f"build: {last_line(done.stdout + done.stderr)[:300]}"}
+    done = place.inside(ready + check.command)
+    if done.returncode:
+        return {"failed": 1, "first_failed": last_line(done.stderr)[:300]}
+    failed = dict(line.split(": ", 1) for line in done.stdout.splitlines())
+    measured: dict[str, Any] = {}
+    for file in sorted((sources / SURVEYED).glob("*.json")):
+        result = from_file(file)
+        rates = survey.shortened(result, {})["rates"]
+        measured[result.kind.removeprefix("program-")] = {
+            "versions": result.native["packages"],
+            "rates": next(iter(rates.values()), {}),
+        }
+    found: dict[str, Any] = {"passed": len(measured.keys() - failed.keys()), "measured": measured}
+    if failed:
+        name, why = next(iter(failed.items()))
+        found |= {"failed": len(failed), "first_failed": PATH.sub("", f"{name}: {why}")[:300]}
+    return found
+
+
 def checked(place: Place, check: Check) -> dict[str, Any]:
     report = place.folder / JUNIT
     report.unlink(missing_ok=True)
     begun = datetime.now(UTC)
     try:
-        done = place.bash(check.command) if check.tests else built(place)
+        if check.by == "apps":
+            found = surveyed(place, check)
+            return found | {"seconds": round((datetime.now(UTC) - begun).total_seconds())}
+        done = place.bash(check.command) if check.by == "pytest" else built(place)
     except subprocess.TimeoutExpired:
         return {"failed": 1, "first_failed": f"not done after {SECONDS} s"}
-    found: dict[str, Any]
-    if check.tests and report.exists():
+    if check.by == "pytest" and report.exists():
         found = counted(report)
     elif done.returncode:
         found = {"failed": 1, "first_failed": last_line(done.stdout + done.stderr)[:300]}
