@@ -17,6 +17,8 @@ MEGABYTES = 256
 # A command, and what its output begins with: whatever was asked before has been done.
 READY, IS_READY = "show port summary 0", "Number of available ports"
 POOL = "mb_pool_0"
+# As DPDK 22.11 has it, and as 25.11 does; the other one is no command there.
+DUMPS = f"dump_mempool {POOL}\ndump mempool {POOL}"
 
 
 class Testpmd(app.App):
@@ -66,7 +68,7 @@ class Testpmd(app.App):
         began = time.monotonic()
         if process.ended(trial.seconds):
             raise Broken(trial.failure(process))
-        process.say(f"stop\ndump_mempool {POOL}\nquit")
+        process.say(f"stop\n{DUMPS}\nquit")
         try:
             _until(process, "cores to stop", limit)
             took = time.monotonic() - began
