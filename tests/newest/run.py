@@ -106,9 +106,10 @@ def _pytest(*paths: str) -> str:
 # four threads for each CPU. If one does not run, the others do.
 SURVEY = """
 for name in {apps}; do
-	overlock apps install $name >/dev/null 2>said </dev/null &&
+	overlock apps install $name >said 2>&1 </dev/null &&
 		overlock apps run $name --locks tas_yield --threads 1x,4x --rounds {rounds} --seconds 1 \\
-			-o {folder} >/dev/null 2>said </dev/null || echo "$name: $(tail -n 1 said)"
+			-o {folder} >said 2>&1 </dev/null ||
+		echo "$name: $(grep -m 1 '^Not measured: \\|^overlock: ' said || tail -n 1 said)"
 done
 rm -f said
 """
