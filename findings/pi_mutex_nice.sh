@@ -12,6 +12,11 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/packages"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
+nice=$(nice) # of the waiter and the busy process; who runs the script may have lowered it
+if [ "$nice" -gt 5 ]; then
+	echo "a holder at nice 19 has no small share beside a process at nice $nice" >&2
+	exit 77
+fi
 compilers "$folder"
 cat >"$folder/holder.c" <<'C'
 #define _GNU_SOURCE
@@ -119,10 +124,10 @@ C
 build gcc "$folder/holder.c" -o "$folder/holder"
 read -r free free_share <<<"$("$folder/holder")"
 read -r waited waited_share <<<"$("$folder/holder" waiter)"
-echo "Linux $(uname -r); the holder of a mutex at nice 19, beside a busy process at nice 0 on its CPU"
-echo "expected: the holder has about half of the time that both have, while a thread at nice 0 waits for the mutex"
-echo "seen: priority $free and $free_share % while nobody waits, $waited and $waited_share % while a thread at nice 0 does"
-if ! { [ "$free $waited" = "39 20" ] && [ "$free_share" -lt 10 ] && [ "$waited_share" -lt 10 ]; }; then
+echo "Linux $(uname -r); the holder of a mutex at nice 19, beside a busy process at nice $nice on its CPU"
+echo "expected: the holder has about half of the time that both have, while a thread at nice $nice waits for the mutex"
+echo "seen: priority $free and $free_share % while nobody waits, $waited and $waited_share % while a thread at nice $nice does"
+if ! { [ "$free $waited" = "39 $((20 + nice))" ] && [ "$free_share" -lt 10 ] && [ "$waited_share" -lt 10 ]; }; then
 	echo "that has changed" >&2
 	exit 1
 fi

@@ -58,6 +58,10 @@ int main()
 	return counter != 2000;
 }
 C
+# Helgrind aborts without the C library's symbols. Valgrind looks for them where the machine has its own, and here by the
+# library's folder.
+mkdir -p "$folder/symbols/$root/lib/x86_64-linux-gnu"
+ln -s "$root"/usr/lib/debug/.build-id/*/*.debug "$folder/symbols/$root/lib/x86_64-linux-gnu"
 # reports TOOL LOCK: whether it reports anything of the program with that lock.
 reports() {
 	local flags=(-g "-DLOCK=$2" "$folder/counter.cpp" -o "$folder/counter") said
@@ -71,7 +75,10 @@ reports() {
 	esac
 	case $1 in
 	gcc | clang) said=$(unpacked "$folder/counter" 2>&1 || true) ;;
-	*) said=$(VALGRIND_LIB=$root/usr/libexec/valgrind unpacked "$root/usr/bin/valgrind" "--tool=$1" "$folder/counter" 2>&1 || true) ;;
+	*)
+		said=$(VALGRIND_LIB=$root/usr/libexec/valgrind unpacked "$root/usr/bin/valgrind" "--tool=$1" \
+			--extra-debuginfo-path="$folder/symbols" "$folder/counter" 2>&1 || true)
+		;;
 	esac
 	if grep -qE 'WARNING: ThreadSanitizer|ERROR SUMMARY: [1-9]' <<<"$said"; then
 		echo reported

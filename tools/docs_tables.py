@@ -349,6 +349,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "survey-reached": reached.counts_table,
     "survey-verdicts": reached.summary,
     "newest-checks": newest.checks_table,
+    "newest-survey": newest.survey_table,
     "newest-versions": newest.versions_table,
     "survey-measured": survey.measured,
     "survey-commands": survey.commands,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lock_pages import table
+from overlock_tools.core.model.quantities import factor
 
 FILE = Path(__file__).resolve().parent.parent / "docs/measured/newest.json"
 RELEASES = {"bookworm": "Debian 12", "trixie": "Debian 13", "sid": "Debian sid"}
@@ -38,8 +39,10 @@ CHECKS = {
     "runtimes": "`overlock profile`: locks of libraries and languages",
     "planted": "`overlock profile`: planted causes, and threads that spin",
     "doctor": "`overlock doctor`",
+    "survey": "`overlock apps run`: the measured programs of the survey",
 }
 
+ASKERS = ("bind9-dnsutils", "dnsperf", "nghttp2-client", "sysbench")  # load what is measured
 Found = dict[str, Any]  # by release
 
 
@@ -48,13 +51,13 @@ def load() -> Found:
 
 
 def shown(found: dict[str, Any] | None) -> str:
-    """A cell: what passed, what failed, what was skipped, or why nothing was run."""
+    """A cell: what passed, failed and was skipped, at which commit; or why nothing was run."""
     if not found:
         return "not run yet"
     if REFUSED in found:
         return f"not run: {found[REFUSED]}"
     words = [f"{found[name]:,} {name}" for name in ("passed", "failed", "skipped") if name in found]
-    return ", ".join(words)
+    return ", ".join(words) + (f" ({found['commit']})" if "commit" in found else "")
 
 
 def reasons(found: Found) -> Iterator[str]:
@@ -80,10 +83,41 @@ def version_rows(found: Found) -> list[list[str]]:
 
 def checks_table() -> str:
     found = load()
-    dates = ["when", *(found.get(one, {}).get("date", "-") for one in RELEASES)]
-    text = table(["check", *RELEASES.values()], [*rows(found), dates])
+    text = table(["check", *RELEASES.values()], rows(found))
     failed = [f"- {reason}" for reason in reasons(found)]
     return text + ("\nFailed first:\n\n" + "\n".join(failed) + "\n" if failed else "")
+
+
+def survey_table() -> str:
+    """The rate with four threads for each CPU, to that with one, where it was measured."""
+    found = load()
+    names = sorted({name for one in found.values() for name in _measured(one)})
+    rows = [
+        [
+            f"`{name}`, `{lock}`",
+            *(_ratio(_measured(found.get(one, {})), name, lock) for one in RELEASES),
+        ]
+        for name in names
+        for lock in ("native", "tas_yield")
+    ]
+    return table(["program, lock", *RELEASES.values()], rows) if rows else "Not measured yet.\n"
+
+
+def _measured(one: dict[str, Any]) -> dict[str, Any]:
+    return dict(one.get("checks", {}).get("survey", {}).get("measured", {}))
+
+
+def _ratio(measured: dict[str, Any], name: str, lock: str) -> str:
+    if name not in measured:
+        return "·"
+    found = measured[name]["rates"].get(lock, {}).get("4", {})
+    if "ratio" not in found:
+        return str(found.get("why", "·"))
+    low, high = (factor(value) for value in found["interval"])
+    text = f"{factor(found['ratio'])}× ({low} – {high})"
+    versions = measured[name]["versions"] if lock == "native" else {}
+    own = [f"{package} {one}" for package, one in versions.items() if package not in ASKERS]
+    return "; ".join([text, *own[:1]])
 
 
 def versions_table() -> str:

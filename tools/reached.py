@@ -63,6 +63,7 @@ MEANS = {
 }
 BENEATH = re.compile(r"_*lll_\w+")  # of mutexes, and of the C library's own locks
 WITHOUT_NAME = re.compile(r"libc\.so\.6\+0x[0-9a-f]+")  # a function that libc does not export
+WITHOUT_FILE = re.compile(r"0x[0-9a-f]+")  # nothing says whose code that is
 RAW, UNNAMED = "own futex", "no name"
 
 
@@ -90,14 +91,14 @@ def programs() -> dict[str, Program]:
 
 def means_of(called: Iterable[str | None]) -> str:
     """By the names of a stack's functions, the innermost first."""
-    called = list(called)
-    names = [functions.qualified(name) for name in called if name]
+    known = [name for name in called if name and not WITHOUT_FILE.fullmatch(name)]
+    names = [functions.qualified(name) for name in known]
     for name in names:
         for means, pattern in MEANS.items():
             if pattern.fullmatch(name):
                 outer = means == "pthread" and any(map(MEANS["OpenMP"].fullmatch, names))
                 return "OpenMP" if outer else means
-    below = [name for name in called if name and name != "syscall"][:1]
+    below = [name for name in known if name != "syscall"][:1]
     if any(map(BENEATH.fullmatch, names)) or any(map(WITHOUT_NAME.fullmatch, below)):
         return "C library"
     return RAW if names else UNNAMED

@@ -328,3 +328,53 @@ void ol_image_build_id(const struct ol_image *image, char id[OL_BUILD_ID])
 		}
 	}
 }
+
+/* Of eight bytes at a time; the two halves differ by the order in which they mix. */
+struct digest {
+	uint64_t one, other;
+};
+
+static void add(struct digest *d, uint64_t value)
+{
+	d->one = (d->one ^ value) * 0x9e3779b97f4a7c15u;
+	d->one ^= d->one >> 32;
+	d->other = (d->other << 25 | d->other >> 39) + value;
+	d->other *= 0xd6e8feb86659fd93u;
+}
+
+static void add_bytes(struct digest *d, const unsigned char *at, uint64_t size)
+{
+	uint64_t value = 0;
+
+	for (; size >= sizeof(value); at += sizeof(value), size -= sizeof(value)) {
+		memcpy(&value, at, sizeof(value));
+		add(d, value);
+	}
+	value = 0;
+	memcpy(&value, at, size);
+	add(d, value);
+}
+
+void ol_image_key(const struct ol_image *image, char key[OL_IMAGE_KEY])
+{
+	struct digest d = { 1, 1 };
+	bool has_table = false;
+
+	ol_image_build_id(image, key);
+	if (*key || dynamic(image, DT_FLAGS) & DF_TEXTREL)
+		return;
+	for (unsigned i = 0; i < image->n_segments; i++) {
+		const ElfW(Phdr) *s = &image->segments[i];
+
+		if (s->p_type != PT_LOAD || (s->p_flags & (PF_R | PF_W)) != PF_R)
+			continue;
+		add(&d, s->p_vaddr);
+		add(&d, s->p_filesz);
+		add(&d, s->p_flags);
+		add_bytes(&d, image->base + s->p_vaddr, s->p_filesz);
+		has_table |= image->header - s->p_vaddr < s->p_filesz;
+	}
+	if (has_table)
+		sprintf(key, "digest-%016llx%016llx", (unsigned long long)d.one,
+			(unsigned long long)d.other);
+}

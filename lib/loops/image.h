@@ -61,4 +61,11 @@ bool ol_image_is_left_alone(const char *name);
 /* The build id in hexadecimal digits, or "". */
 #define OL_BUILD_ID 129
 void ol_image_build_id(const struct ol_image *image, char id[OL_BUILD_ID]);
+
+/*
+ * What the object's loops are kept by: the build id; for an object without one, as rustc's 150 MB, a digest of
+ * all bytes that are mapped from the file and stay as they are there. "": they do not stay, or the table is elsewhere.
+ */
+#define OL_IMAGE_KEY OL_BUILD_ID
+void ol_image_key(const struct ol_image *image, char key[OL_IMAGE_KEY]);
 #endif

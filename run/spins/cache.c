@@ -14,15 +14,15 @@
 #define FIRST_LINE "overlock loops 5 " OL_VERSION "\n"
 #define LAST_LINE  "end\n"
 
-static bool path_of(char *path, size_t size, const char *id, const char *ending)
+static bool path_of(char *path, size_t size, const char *key, const char *ending)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	int n;
 
 	if (cache && *cache == '/')
-		n = snprintf(path, size, "%s/overlock/loops/%s%s", cache, id, ending);
+		n = snprintf(path, size, "%s/overlock/loops/%s%s", cache, key, ending);
 	else if (home && *home == '/')
-		n = snprintf(path, size, "%s/.cache/overlock/loops/%s%s", home, id, ending);
+		n = snprintf(path, size, "%s/.cache/overlock/loops/%s%s", home, key, ending);
 	else
 		return false;
 	return n > 0 && (size_t)n < size;
@@ -106,10 +106,10 @@ static unsigned whole_length(FILE *file)
 	return length <= INT_MAX && !fseek(file, 0, SEEK_SET) ? (unsigned)length : 0;
 }
 
-bool ol_spins_kept(const char *id, ol_loop_found *found, void *context)
+bool ol_spins_kept(const char *key, ol_loop_found *found, void *context)
 {
 	char path[PATH_MAX], first[sizeof(FIRST_LINE)];
-	FILE *file = *id && path_of(path, sizeof(path), id, "") ? open_ours(path) : 0;
+	FILE *file = *key && path_of(path, sizeof(path), key, "") ? open_ours(path) : 0;
 	unsigned length = file ? whole_length(file) : 0;
 	bool is_kept = length && fgets(first, sizeof(first), file) && !strcmp(first, FIRST_LINE);
 
@@ -132,14 +132,14 @@ bool ol_spins_kept(const char *id, ol_loop_found *found, void *context)
 	return is_kept;
 }
 
-FILE *ol_spins_keep_begin(const char *id)
+FILE *ol_spins_keep_begin(const char *key)
 {
 	char path[PATH_MAX], ending[32];
 	FILE *file;
 	int fd;
 
 	snprintf(ending, sizeof(ending), ".%d", getpid());
-	if (!*id || !path_of(path, sizeof(path), id, ending) || !make_folders(path))
+	if (!*key || !path_of(path, sizeof(path), key, ending) || !make_folders(path))
 		return 0;
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	file = fd < 0 ? 0 : fdopen(fd, "w");
@@ -162,15 +162,15 @@ void ol_spins_keep_loop(FILE *file, const struct ol_loop *loop)
 	}
 }
 
-void ol_spins_keep_end(FILE *file, const char *id)
+void ol_spins_keep_end(FILE *file, const char *key)
 {
 	char aside[PATH_MAX], path[PATH_MAX], ending[32];
 	bool fine;
 
 	snprintf(ending, sizeof(ending), ".%d", getpid());
 	fine = fputs(LAST_LINE, file) >= 0 && !ferror(file);
-	fine = !fclose(file) && fine && path_of(aside, sizeof(aside), id, ending) &&
-	       path_of(path, sizeof(path), id, "");
+	fine = !fclose(file) && fine && path_of(aside, sizeof(aside), key, ending) &&
+	       path_of(path, sizeof(path), key, "");
 	if (!fine || rename(aside, path))
 		unlink(aside);
 }

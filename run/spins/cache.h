@@ -2,18 +2,18 @@
 #ifndef OL_SPINS_CACHE_H
 #define OL_SPINS_CACHE_H
 /*
- * What was found in an object, kept for the next process that has it: $XDG_CACHE_HOME/overlock/loops/BUILD-ID, or
- * below ~/.cache. A file that is not wholly ours, or that another version wrote, is none.
+ * What was found in an object, kept for the next process that has it: $XDG_CACHE_HOME/overlock/loops/KEY, or
+ * below ~/.cache, by ol_image_key(). A file that is not wholly ours, or that another version wrote, is none.
  */
 #include "find.h"
 
 #include <stdio.h>
 
-/* Tells of each loop that is kept for that build id; false: nothing is kept. */
-bool ol_spins_kept(const char *id, ol_loop_found *found, void *context);
+/* Tells of each loop that is kept by that key; false: nothing is kept. */
+bool ol_spins_kept(const char *key, ol_loop_found *found, void *context);
 
 /* A file to be, for ol_spins_keep_loop; null: there is none. */
-FILE *ol_spins_keep_begin(const char *id);
+FILE *ol_spins_keep_begin(const char *key);
 void ol_spins_keep_loop(FILE *file, const struct ol_loop *loop);
-void ol_spins_keep_end(FILE *file, const char *id);
+void ol_spins_keep_end(FILE *file, const char *key);
 #endif

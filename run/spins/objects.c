@@ -329,17 +329,20 @@ static bool look_at(const struct ol_image *image, struct ol_object *object)
 {
 	struct looking looking = { .image = image, .object = object };
 	bool only_patched = !asked.is_trial && !is_named(object->name);
+	char key[OL_IMAGE_KEY] = "";
 
-	if (only_patched && ol_spins_kept(object->id, keep, &looking)) {
+	if (only_patched)
+		ol_image_key(image, key);
+	if (only_patched && ol_spins_kept(key, keep, &looking)) {
 		take(object);
 		return true;
 	}
 	if (!ol_decode_is_started())
 		return false;
-	looking.file = only_patched ? ol_spins_keep_begin(object->id) : 0;
+	looking.file = only_patched ? ol_spins_keep_begin(key) : 0;
 	find(&looking, only_patched);
 	if (looking.file)
-		ol_spins_keep_end(looking.file, object->id);
+		ol_spins_keep_end(looking.file, key);
 	take(object);
 	return true;
 }

@@ -59,7 +59,11 @@ static __thread struct waiter me
 
 int32_t ol_spins_rounds_offset(void)
 {
-	return (int32_t)((const char *)&me.left - (const char *)__builtin_thread_pointer());
+	int64_t offset = (const char *)&me.left - (const char *)__builtin_thread_pointer();
+
+	/* GCC 16 would read 4 bytes of it (movl me@gottpoff), which binutils 2.47 refuses. */
+	__asm__("" : "+r"(offset));
+	return (int32_t)offset;
 }
 
 void ol_spins_set_patience(uint64_t ns)

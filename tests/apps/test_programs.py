@@ -480,6 +480,45 @@ def test_packets_and_buffers_are_kept(values: dict[str, int], wrong: str) -> Non
     assert (answer.work, answer.seconds, answer.wrong) == (90, 2.0, wrong)
 
 
+# What DPDK 22.11 says, and 25.11, which have no common command for their pools.
+TALKS = """#!/usr/bin/env python3
+import sys
+for line in sys.stdin:
+    word = line.strip()
+    if word.startswith("show port"):
+        print("Number of available ports: 1")
+    elif word == "start":
+        print("io packet forwarding - ports=1")
+    elif word == "stop":
+        print("Telling cores to stop...\\n{forwarded}")
+    elif word == "{dump}":
+        print("mempool <mb_pool_0>\\n  common_pool_count=16384\\n  no pool_count=0")
+    elif word == "quit":
+        break
+    else:
+        print("Command not found")
+    sys.stdout.flush()
+"""
+
+
+@pytest.mark.parametrize("dump", ["dump_mempool mb_pool_0", "dump mempool mb_pool_0"])
+def test_testpmd_of_each_release_is_understood(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dump: str
+) -> None:
+    program = tmp_path / "dpdk-testpmd"
+    forwarded = TESTPMD.format(**{**PACKETS, "sent": 90, "dropped": 0}).partition("mempool")[0]
+    text = TALKS.format(dump=dump, forwarded=forwarded.replace("\n", "\\n"))
+    program.write_text(text)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(dpdk.Testpmd, "service", False)  # another user may not read this folder
+    monkeypatch.chdir(tmp_path)
+    words = ["--locks", "tas_yield", "--threads", "2", "--rounds", "1", "--seconds", "0.2"]
+    assert main.run(["apps", "run", "testpmd", *words, "-o", "r"]) == 0
+    (*cells,) = results.from_file(Path("r/testpmd.json")).cells
+    assert {(cell.variant, cell.work) for cell in cells} == {("native", 90), ("tas_yield", 90)}
+
+
 REAL = [web.HaProxy, web.Nginx, dns.Unbound, dns.Knot, pgbench.PgbenchSelect, dpdk.TestpmdStack]
 
 

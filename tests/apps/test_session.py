@@ -280,6 +280,32 @@ def test_missing_programs_are_named(
     assert "shell" in advice.split()  # beside what else is not here
 
 
+def test_packages_have_other_names_on_newer_releases(
+    shell: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """apt knows one of them: PostgreSQL 15 is Debian 12's alone."""
+    apt = tmp_path / "apt-cache"
+    apt.write_text('#!/bin/sh\ntest "$3" = "$KNOWN"\n')
+    apt.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(Shell, "programs", ("no-such-program",))
+    monkeypatch.setattr(Shell, "packages", ("no-such-15|no-such-17|no-such-18",))
+    for known in ("no-such-15", "no-such-17", "no-such-18"):
+        monkeypatch.setenv("KNOWN", known)
+        assert main.run(["apps", "install", "shell", "--dry-run"]) == 3
+        assert capfd.readouterr().out.splitlines()[0] == f"Debian packages: {known}"
+
+
+def test_the_newest_postgresql_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for version in ("9", "15", "17"):
+        program = tmp_path / version / "bin/no-such-postgres"
+        program.parent.mkdir(parents=True)
+        program.write_text("")
+        program.chmod(0o755)
+    monkeypatch.setattr(app, "POSTGRESQL", tmp_path)
+    assert app.found("no-such-postgres") == str(tmp_path / "17/bin/no-such-postgres")
+
+
 def test_missing_python_packages_get_a_venv(
     shell: Run,
     monkeypatch: pytest.MonkeyPatch,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The checks on newer releases: what is read of them, what is kept, and what is run again."""
 
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -32,15 +33,18 @@ def test_a_report_of_pytest_is_counted_and_the_first_failure_kept(tmp_path: Path
 
 def test_a_cell() -> None:
     assert tables.shown({"passed": 1200, "failed": 1, "seconds": 9}) == "1,200 passed, 1 failed"
+    assert tables.shown({"passed": 1, "commit": "abc"}) == "1 passed (abc)"
     assert tables.shown({tables.REFUSED: "no root"}) == "not run: no root"
     assert tables.shown(None) == "not run yet"
 
 
 def test_what_is_done_at_this_commit_is_not_done_again() -> None:
-    known: dict[str, Any] = {"commit": "a", "checks": {"spins": {"passed": 1}}}
-    assert newest.wanted(known, ["spins", "openmp"], "a", again=False) == ["openmp"]
-    assert newest.wanted(known, ["spins", "openmp"], "b", again=False) == ["spins", "openmp"]
-    assert newest.wanted(known, ["spins", "openmp"], "a", again=True) == ["spins", "openmp"]
+    """What was never done comes first; what could not be run counts as that."""
+    checks = {"spins": {"passed": 1, "commit": "a"}, "doctor": {tables.REFUSED: "no root"}}
+    names = ["spins", "doctor", "openmp"]
+    assert newest.wanted(checks, names, "a", again=False) == ["doctor", "openmp"]
+    assert newest.wanted(checks, names, "b", again=False) == ["doctor", "openmp", "spins"]
+    assert newest.wanted(checks, names, "a", again=True) == ["doctor", "openmp", "spins"]
 
 
 def test_a_release_that_cannot_be_had_is_said(
@@ -52,9 +56,45 @@ def test_a_release_that_cannot_be_had_is_said(
     monkeypatch.setattr(newest, "prepared", refused)
     for module in (newest, tables):
         monkeypatch.setattr(module, "FILE", tmp_path / "newest.json")
-    found: dict[str, Any] = {}
-    newest.on_release("sid", ["spins"], found, again=False)
-    assert tables.load()["sid"]["checks"]["spins"] == {tables.REFUSED: "no sid here"}
+    known = {"passed": 3, "commit": "an earlier one"}
+    found: dict[str, Any] = {"sid": {"versions": {}, "checks": {"openmp": known}}}
+    assert newest.on_release("sid", ["openmp", "spins"], found, again=False)
+    checks = tables.load()["sid"]["checks"]
+    assert checks == {"openmp": known, "spins": {tables.REFUSED: "no sid here"}}
+
+
+def test_a_program_that_does_not_run_is_said_and_counted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    said = subprocess.CompletedProcess("", 0, "knot: knotd did not start: no socket\n", "")
+    monkeypatch.setattr(newest, "TOP", tmp_path)
+    monkeypatch.setattr(newest.Place, "inside", lambda *_: said)
+    place = newest.Place("bookworm", None, tmp_path)
+    assert newest.checked(place, newest.COMMANDS["survey"]) == {
+        "passed": 0,
+        "failed": 1,
+        "first_failed": "knot: knotd did not start: no socket",
+        "measured": {},
+        "seconds": 0,
+    }
+
+
+def test_the_ratio_of_a_program_and_its_version(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tables, "FILE", tmp_path / "newest.json")
+    rates = {
+        "native": {"rate": 9.0, "4": {"ratio": 0.5, "interval": [0.25, 0.75]}},
+        "tas_yield": {"rate": 9.0, "4": {"why": "too slow"}},
+    }
+    measured = {"knot": {"versions": {"dnsperf": "2", "knot": "3.5.6-1"}, "rates": rates}}
+    known = {"sid": {"versions": {}, "checks": {"survey": {"measured": measured}}}}
+    (tmp_path / "newest.json").write_text(json.dumps(known))
+    lines = tables.survey_table().splitlines()[2:]
+    assert lines == [
+        "| `knot`, `native` | · | · | 0.50× (0.25 – 0.75); knot 3.5.6-1 |",
+        "| `knot`, `tas_yield` | · | · | too slow |",
+    ]
 
 
 def test_each_check_is_kept_as_soon_as_it_is_done(
@@ -69,12 +109,19 @@ def test_each_check_is_kept_as_soon_as_it_is_done(
 
     monkeypatch.setattr(newest, "prepared", lambda name: newest.Place(name, None, tmp_path))
     monkeypatch.setattr(newest, "versions", lambda _: {"glibc": "2.43"})
+    monkeypatch.setattr(newest, "commit", lambda: "b")
     monkeypatch.setattr(newest, "checked", stops_at_the_second)
     for module in (newest, tables):
         monkeypatch.setattr(module, "FILE", tmp_path / "newest.json")
+    earlier = {"passed": 2, "commit": "a"}
+    found: dict[str, Any] = {
+        "sid": {"versions": {}, "checks": {"spins": earlier, "openmp": earlier}}
+    }
     with pytest.raises(KeyboardInterrupt):
-        newest.on_release("sid", ["spins", "openmp"], {}, again=False)
-    assert tables.load()["sid"]["checks"] == {"spins": {"passed": 3}}
+        newest.on_release("sid", ["spins", "openmp"], found, again=False)
+    checks = tables.load()["sid"]["checks"]
+    assert (checks["spins"]["passed"], checks["spins"]["commit"]) == (3, "b")
+    assert checks["openmp"] == earlier
     assert tables.version_rows(tables.load())[0] == ["glibc", "-", "-", "2.43"]
 
 

@@ -44,6 +44,7 @@ def test_a_futex_call_is_of_the_object_that_makes_it() -> None:
         (["libc.so.6+0x94db7", "work", "libc.so.6+0x112f97"], "C library"),
         (["libc.so.6+0x94db7", "pthread_cond_timedwait", "take_gil"], "pthread"),
         (["syscall", "work", "libc.so.6+0x94db7"], "own futex"),
+        (["0x7f7e2dac7f16", None], "no name"),
         ([None, None], "no name"),
         ([], "no name"),
     ],

@@ -8,17 +8,19 @@ root's C library, OpenMP runtimes and C++ library. The kernel is this machine's.
 
     python -m tests.newest.run                            all releases, all checks
     python -m tests.newest.run --only sid --check spins   a part
-    python -m tests.newest.run --again                    also what passed or failed before
+    python -m tests.newest.run --again                    also what was done at this commit
 
 A root is made once, kept in build/newest/RELEASE, and upgraded at each run; Debian 12 is this
-machine if it runs that. A check ends with a line, and is kept at once: after Ctrl-C the same
-command goes on, for as long as the commit is the same. docs/measured/newest.json keeps all, for the
-table of docs/architecture.md. Needs root and mmdebstrap. Exits with 1 if a check failed.
+machine if it runs that. A check ends with a line, and is kept at once, with its commit: the same
+command goes on after Ctrl-C, with what has not run at this commit. What ran at an earlier one is
+kept until it runs again. docs/measured/newest.json keeps all, for the table of
+docs/architecture.md. Needs root and mmdebstrap. Exits with 1 if a check that it ran failed.
 """
 
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -31,6 +33,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
 import kept_json
+import survey
 from newest import (
     FILE,
     REFUSED,
@@ -41,6 +44,7 @@ from newest import (
     rows,
     shown,
 )
+from overlock_tools.core.model.results import from_file
 from tests.conftest import BUILD, NATIVE, TOP
 from tests.packaging.bare.debian import AMONG_ALL, Debian, why_not
 
@@ -91,17 +95,29 @@ exec bash -euc "$script"
 @dataclass(frozen=True)
 class Check:
     command: str  # of bash, in the sources
-    tests: bool = True  # by pytest, which tells of each
+    by: str = "pytest"  # tells of each test; else "build", or "apps"
 
 
 def _pytest(*paths: str) -> str:
     return f"python -m pytest -q -p no:cacheprovider --tb=line --junit-xml $JUNIT {' '.join(paths)}"
 
 
+# The programs of docs/results/survey.md as the release has them, by its Python, with one and with
+# four threads for each CPU. If one does not run, the others do.
+SURVEY = """
+for name in {apps}; do
+	overlock apps install $name >said 2>&1 </dev/null &&
+		overlock apps run $name --locks tas_yield --threads 1x,4x --rounds {rounds} --seconds 1 \\
+			-o {folder} >said 2>&1 </dev/null ||
+		echo "$name: $(grep -m 1 '^Not measured: \\|^overlock: ' said || tail -n 1 said)"
+done
+rm -f said
+"""
+SURVEYED, ROUNDS = "build/newest-survey", 5
 INTERPOSER = ("pthread", "calls", "names", "barriers")
 PROFILE = ("planted", "spins")
 COMMANDS = {
-    "build": Check("cmake --build build -j $(nproc) -- -k 0", tests=False),
+    "build": Check("cmake --build build -j $(nproc) -- -k 0", by="build"),
     "conformance": Check(_pytest("tests/run/conformance/test_conformance.py")),
     "interposer": Check(_pytest(*(f"tests/run/test_{name}.py" for name in INTERPOSER))),
     "openmp": Check(_pytest("tests/run/openmp/test_openmp.py")),
@@ -109,6 +125,9 @@ COMMANDS = {
     "runtimes": Check(_pytest("tests/profile/test_runtimes.py")),
     "planted": Check(_pytest(*(f"tests/profile/test_{name}.py" for name in PROFILE))),
     "doctor": Check(_pytest("tests/doctor")),
+    "survey": Check(
+        SURVEY.format(apps=" ".join(survey.apps()), rounds=ROUNDS, folder=SURVEYED), by="apps"
+    ),
 }
 
 
@@ -217,16 +236,44 @@ def built(place: Place) -> "subprocess.CompletedProcess[str]":
     return place.inside(f"{configure}; {COMMANDS['build'].command}")
 
 
+def surveyed(place: Place, check: Check) -> dict[str, Any]:
+    """What ran and at which rates, and what failed."""
+    sources = place.root / SOURCE if place.root else TOP
+    shutil.rmtree(sources / SURVEYED, ignore_errors=True)
+    ready = "tools/setup demo apps >/dev/null; PATH=$PWD/.venv/bin:$PATH; " if place.root else ""
+    if place.root and (done := built(place)).returncode:
+        return {"failed": 1, "first_failed": f"build: {last_line(done.stdout + done.stderr)[:300]}"}
+    done = place.inside(ready + check.command)
+    if done.returncode:
+        return {"failed": 1, "first_failed": last_line(done.stderr)[:300]}
+    failed = dict(line.split(": ", 1) for line in done.stdout.splitlines())
+    measured: dict[str, Any] = {}
+    for file in sorted((sources / SURVEYED).glob("*.json")):
+        result = from_file(file)
+        rates = survey.shortened(result, {})["rates"]
+        measured[result.kind.removeprefix("program-")] = {
+            "versions": result.native["packages"],
+            "rates": next(iter(rates.values()), {}),
+        }
+    found: dict[str, Any] = {"passed": len(measured.keys() - failed.keys()), "measured": measured}
+    if failed:
+        name, why = next(iter(failed.items()))
+        found |= {"failed": len(failed), "first_failed": PATH.sub("", f"{name}: {why}")[:300]}
+    return found
+
+
 def checked(place: Place, check: Check) -> dict[str, Any]:
     report = place.folder / JUNIT
     report.unlink(missing_ok=True)
     begun = datetime.now(UTC)
     try:
-        done = place.bash(check.command) if check.tests else built(place)
+        if check.by == "apps":
+            found = surveyed(place, check)
+            return found | {"seconds": round((datetime.now(UTC) - begun).total_seconds())}
+        done = place.bash(check.command) if check.by == "pytest" else built(place)
     except subprocess.TimeoutExpired:
         return {"failed": 1, "first_failed": f"not done after {SECONDS} s"}
-    found: dict[str, Any]
-    if check.tests and report.exists():
+    if check.by == "pytest" and report.exists():
         found = counted(report)
     elif done.returncode:
         found = {"failed": 1, "first_failed": last_line(done.stdout + done.stderr)[:300]}
@@ -243,47 +290,48 @@ def versions(place: Place) -> dict[str, str]:
 
 
 def commit() -> str:
-    words = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
-    return subprocess.run(words, cwd=TOP, capture_output=True, text=True, check=True).stdout.strip()
+    """What is checked. Tables and what they are made of are written meanwhile."""
+    words = ["git", "rev-parse", "--short=8", "HEAD"]
+    said = subprocess.run(words, cwd=TOP, capture_output=True, text=True, check=True).stdout
+    changed = ["git", "diff", "--quiet", "HEAD", "--", ".", ":!docs"]
+    dirty = subprocess.run(changed, cwd=TOP, check=False).returncode
+    return said.strip() + ("-dirty" if dirty else "")
 
 
 def save(found: dict[str, Any]) -> None:
     kept_json.write(FILE, {one: found[one] for one in RELEASES if one in found})
 
 
-def wanted(known: dict[str, Any], names: list[str], now: str, again: bool) -> list[str]:
-    """The checks that are not done at this commit."""
-    if again or known.get("commit") != now:
-        return names
-    return [name for name in names if name not in known["checks"]]
+def wanted(checks: dict[str, Any], names: list[str], now: str, again: bool) -> list[str]:
+    """What was not done at this commit; first what was never done."""
+    left = [name for name in names if again or checks.get(name, {}).get("commit") != now]
+    return sorted(left, key=lambda name: "commit" in checks.get(name, {}))
 
 
-def on_release(release: str, names: list[str], found: dict[str, Any], again: bool) -> None:
+def on_release(release: str, names: list[str], found: dict[str, Any], again: bool) -> bool:
+    """Whether nothing failed."""
     now = commit()
-    known = found.get(release, {})
-    names = wanted(known, names, now, again)
+    one = found.setdefault(release, {"versions": {}, "checks": {}})
+    checks = one["checks"]
+    names = wanted(checks, names, now, again)
     if not names:
-        return
-    kept = known.get("checks", {}) if known.get("commit") == now else {}
-    one = found[release] = {
-        "commit": now,
-        "date": f"{datetime.now(UTC):%Y-%m-%d}",
-        "versions": {},
-        "checks": dict(kept),
-    }
+        return True
     try:
         place = prepared(release)
     except RuntimeError as error:
-        one["checks"] |= {name: {REFUSED: str(error)} for name in names}
+        for name in names:
+            checks.setdefault(name, {REFUSED: str(error)})
         say(f"{release}: not run: {error}")
         save(found)
-        return
+        return True
     one["versions"] = versions(place)
     for name in names:
         say(f"{release}: {name}")
-        one["checks"][name] = checked(place, COMMANDS[name])
-        say(f"{release}: {name}: {shown(one['checks'][name])}")
+        ran = {"commit": now, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+        checks[name] = checked(place, COMMANDS[name]) | ran
+        say(f"{release}: {name}: {shown(checks[name])}")
         save(found)
+    return not any("failed" in checks[name] for name in names)
 
 
 def main() -> int:
@@ -295,16 +343,17 @@ def main() -> int:
     parser.add_argument("--again", action="store_true")
     options = parser.parse_args()
     found = load()
+    fine = True
     try:
         for release in options.only or RELEASES:
-            on_release(release, options.check or list(COMMANDS), found, options.again)
+            fine &= on_release(release, options.check or list(COMMANDS), found, options.again)
     except KeyboardInterrupt:
         say("stopped; the same command goes on")
     for row in [["check", *RELEASES.values()], *rows(found)]:
         print("  ".join(f"{cell:32}" for cell in row).rstrip())
     for reason in reasons(found):
         print(f"failed: {reason}")
-    return any("failed" in c for one in found.values() for c in one["checks"].values())
+    return not fine
 
 
 if __name__ == "__main__":

@@ -21,10 +21,8 @@ from overlock_tools.core.system import bundled, files
 from overlock_tools.core.system.errors import FAILED, MISSING, Fail
 
 # Of Debian's packages that put their programs where no PATH leads.
-HIDDEN_FOLDERS = (
-    *("/usr/sbin", "/usr/lib/postgresql/15/bin", "/usr/games"),
-    *("/usr/lib/abyss", "/usr/lib/kraken2"),
-)
+HIDDEN_FOLDERS = ("/usr/sbin", "/usr/games", "/usr/lib/abyss", "/usr/lib/kraken2")
+POSTGRESQL = Path("/usr/lib/postgresql")  # has a folder for each of its versions
 SET_UP_SECONDS = 600.0
 SOURCES = Path(__file__).parent / "drivers"
 
@@ -66,7 +64,7 @@ class App(ABC):
     what: ClassVar[str]  # it does, and what a thread of --threads is
     unit: ClassVar[str]
     papers: ClassVar[str] = ""  # that measured it
-    packages: ClassVar[tuple[str, ...]]  # Debian's
+    packages: ClassVar[tuple[str, ...]]  # Debian's; A|B: A's name on an older release than B's
     programs: ClassVar[tuple[str, ...]] = ()  # that these bring
     driver: ClassVar[Driver | None] = None
     wheels: ClassVar[tuple[str, ...]] = ()  # Python's packages, NAME==VERSION, in a venv of its own
@@ -158,8 +156,9 @@ def found(name: str) -> str | None:
         return next((str(path) for path in Path("/usr/lib").glob(f"*-linux-gnu/{name}")), None)
     if name.endswith(".h"):
         return next((str(p) for p in [Path("/usr/include") / name] if p.exists()), None)
-    folders = ":".join(HIDDEN_FOLDERS)
-    return shutil.which(name) or shutil.which(name, path=folders)
+    versions = sorted((int(one.name), one) for one in POSTGRESQL.glob("*[0-9]"))
+    folders = [*HIDDEN_FOLDERS, *(str(one / "bin") for _, one in reversed(versions))]
+    return shutil.which(name) or shutil.which(name, path=":".join(folders))
 
 
 def program(name: str) -> str:

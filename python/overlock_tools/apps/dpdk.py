@@ -17,13 +17,20 @@ MEGABYTES = 256
 # A command, and what its output begins with: whatever was asked before has been done.
 READY, IS_READY = "show port summary 0", "Number of available ports"
 POOL = "mb_pool_0"
+# As DPDK 22.11 has it, and as 25.11 does; the other one is no command there.
+DUMPS = f"dump_mempool {POOL}\ndump mempool {POOL}"
 
 
 class Testpmd(app.App):
     name = "testpmd"
     what = "DPDK's testpmd with N forwarding cores and DPDK's usual pool, a ring (ring_mp_mc)"
     unit = "packets"
-    packages = ("dpdk-dev", "librte-mempool-ring23", "librte-mempool-stack23", "librte-net-null23")
+    packages = (
+        "dpdk-dev",
+        "librte-mempool-ring23|librte-mempool-ring25|librte-mempool-ring26",
+        "librte-mempool-stack23|librte-mempool-stack25|librte-mempool-stack26",
+        "librte-net-null23|librte-net-null25|librte-net-null26",
+    )
     programs = ("dpdk-testpmd", "stdbuf")
     reach = "none: DPDK's locks and rings are inlined"
     control = True
@@ -61,7 +68,7 @@ class Testpmd(app.App):
         began = time.monotonic()
         if process.ended(trial.seconds):
             raise Broken(trial.failure(process))
-        process.say(f"stop\ndump_mempool {POOL}\nquit")
+        process.say(f"stop\n{DUMPS}\nquit")
         try:
             _until(process, "cores to stop", limit)
             took = time.monotonic() - began

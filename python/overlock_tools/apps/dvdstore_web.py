@@ -15,6 +15,7 @@ from overlock_tools.core.model.combine import Answer
 
 ADDRESS = "127.0.0.1"
 MODULES = Path("/usr/lib/apache2/modules")
+PHP_MODULE = max(MODULES.glob("libphp8*.so"), default=MODULES / "libphp8.2.so")
 # Of another program, between our look for a free port and Apache's use of it.
 TRIES = 3
 # Pages in a second, at most: ab keeps 32 bytes for each that it is allowed.
@@ -69,9 +70,10 @@ class DvdStoreWeb(DvdStore):
     unit = "pages"
     packages = (
         *DvdStore.packages,
-        *("apache2-bin", "apache2-utils", "libapache2-mod-php8.2", "php8.2-mysql"),
+        *("apache2-bin", "apache2-utils"),
+        *("libapache2-mod-php8.2|libapache2-mod-php8.4", "php8.2-mysql|php8.4-mysql"),
     )
-    programs = (*DvdStore.programs, "apache2", "ab", str(MODULES / "libphp8.2.so"))
+    programs = (*DvdStore.programs, "apache2", "ab", str(PHP_MODULE))
     overhead_seconds = 5.0
 
     def sources(self) -> list[Path]:

@@ -16,8 +16,22 @@ from overlock_tools.core.system.errors import FAILED, MISSING, Fail
 
 def needed(apps: Iterable[type[App]]) -> list[str]:
     """Packages of those programs of which something is missing."""
-    names = (package for app in apps if app.missing() for package in app.packages)
+    names = (of_release(name) for app in apps if app.missing() for name in app.packages)
     return sorted(dict.fromkeys(names))
+
+
+def of_release(package: str) -> str:
+    """Of A|B, the one that this release has."""
+    names = package.split("|")
+    return next((name for name in names[1:] if _is_there(name)), names[0])
+
+
+def _is_there(package: str) -> bool:
+    words = ["apt-cache", "show", "--no-all-versions", package]
+    try:
+        return not subprocess.run(words, capture_output=True, check=False).returncode
+    except FileNotFoundError:
+        return False
 
 
 def command(packages: Sequence[str]) -> list[str]:
@@ -76,5 +90,5 @@ def install(apps: Sequence[type[App]], only_say: bool, out: Console) -> int:
             if subprocess.run(step, check=False).returncode:
                 raise Fail(f"{step[0]} failed, see above; is there a way to {where}?", FAILED)
     if left := [name for app in apps for name in app.missing()]:
-        raise Fail(f"still missing: {', '.join(left)}; is this Debian 12?", FAILED)
+        raise Fail(f"still missing: {', '.join(left)}; is this Debian?", FAILED)
     return 0

@@ -22,7 +22,10 @@ class Pgbench(app.App):
     what = "PostgreSQL under pgbench's TPC-B with N clients"
     unit = "transactions"
     papers = "rao2012"
-    packages = ("postgresql-15", "postgresql-client-15")
+    packages = (
+        "postgresql-15|postgresql-17|postgresql-18",
+        "postgresql-client-15|postgresql-client-17|postgresql-client-18",
+    )
     programs = ("postgres", "initdb", "pgbench", "psql")
     note = "Debian's package creates and starts an unused cluster"
     reach = "none that matters: its processes share s_locks and LWLocks, which are not mutexes"

@@ -121,6 +121,7 @@ def _parted(module: str) -> tuple[str, str, str]:
 
 def installed(packages: Sequence[str]) -> dict[str, str]:
     """Their versions: of a bundle's, else where Debian's tools tell them."""
+    packages = [name for package in packages for name in package.split("|")]
     carried = bundled.versions()
     theirs = {name: carried[name] for name in packages if name in carried}
     packages = [name for name in packages if name not in theirs]

@@ -193,7 +193,7 @@ def test_a_jump_is_retargeted_and_taken_back_while_threads_are_in_the_loop(run: 
     toggled(run, 3000)
 
 
-def waiting_library(made: Path, filling: int) -> Path:
+def waiting_library(made: Path, filling: int, build_id: str = "sha1") -> Path:
     source = made.with_suffix(".S")
     source.write_text(
         ".text\n.globl waits_there\n.p2align 6\nfirst: .cfi_startproc\n"
@@ -202,7 +202,7 @@ def waiting_library(made: Path, filling: int) -> Path:
         ".cfi_endproc\n.p2align 6\nlast: .cfi_startproc\nret\n.cfi_endproc\n"
         '.section .note.GNU-stack, "", @progbits\n'
     )
-    flags = ["-shared", "-nostdlib", "-Wl,--build-id"]
+    flags = ["-shared", "-nostdlib", f"-Wl,--build-id={build_id}"]
     subprocess.run(["gcc", *flags, source, "-o", made], check=True)
     return made
 
@@ -325,6 +325,22 @@ def test_a_loop_stays_as_it_is_if_one_of_its_jumps_is_another(
     ended = run("forked")
     assert (ended.code, ended.said) == (0, "")
     assert ended.of(f"spins+0x{begin}").refused == "its code cannot be changed"
+
+
+def retargeted(ended: Ended, path: Path) -> bool:
+    return any(loop.retargeted for loop in ended.loops if loop.object == path.name)
+
+
+def test_without_a_build_id_an_object_is_kept_by_what_it_has(run: Run, tmp_path: Path) -> None:
+    """As rustc's 150 MB: they were decoded at each start. A changed file is another one."""
+    path = waiting_library(tmp_path / "one.so", 0, "none")
+    assert retargeted(run("loaded", path), path)
+    (name,) = [name for name in kept(tmp_path) if name.startswith("digest-")]
+    file = tmp_path / "cache/overlock/loops" / name
+    file.write_text(file.read_text().splitlines()[0] + "\nend\n")
+    assert not retargeted(run("loaded", path), path)
+    waiting_library(path, 24, "none")
+    assert retargeted(run("loaded", path), path)
 
 
 SPOILED: dict[str, Callable[[str], str]] = {
