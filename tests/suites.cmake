@@ -245,9 +245,9 @@ suite(fit SECONDS 40
 	BUILD all
 	COMMAND "pytest -rs tests/run/fit")
 
-suite(rust SECONDS 400 PARTS 3
-	WHAT "the crates, by each Rust that is here: every lock's tests, examples, formatting and lints; a program without a libc; what is published builds by itself; instructions beside the C's; the Rust in the model checker; mutants of each"
-	PATHS rust tests/rust include/overlock/locks.def include/overlock/lock/rota.h include/overlock/cond.h include/overlock/wait lib cmake/locks.cmake
+suite(rust SECONDS 700 PARTS 4
+	WHAT "the crates, by each Rust that is here: every lock's tests, examples, formatting and lints; a program without a libc; what is published builds by itself; instructions beside the C's; the Rust in the model checker and under ThreadSanitizer; the tests on AArch64, under qemu-user; mutants of each"
+	PATHS rust examples/rust tests/rust include/overlock/locks.def include/overlock/lock/rota.h include/overlock/cond.h include/overlock/wait lib cmake/locks.cmake
 	NEEDS rust
 	BUILD all
 	COMMAND "pytest -rs tests/rust")
@@ -264,9 +264,9 @@ suite(faults SECONDS 120
 	BUILD all
 	COMMAND "pytest -rs tests/faults")
 
-suite(packages SECONDS 520
-	WHAT "Debian packages of library, headers, interposer and command: built, unpacked, linked with, preloaded; installed on a bare Debian 12, where each command runs or names what is missing; the wheel on a bare Debian 12 without a compiler: an exact profile, less than 40 MB; README word for word on a bare Debian 12: install, compile, run, a first profile; the manifest of docs/throttled.md in containers; the container image, and docs/throttled.md line by line; what make release refuses"
-	PATHS include lib run chaos packaging tests/packaging README.md tools/image.py tools/bundle.py tools/release.py docs/throttled.md Makefile tools/setup tools/packages.txt
+suite(packages SECONDS 800
+	WHAT "Debian packages of library, headers, interposer and command: built, unpacked, linked with, preloaded; installed on a bare Debian 12, where each command runs or names what is missing; the wheel on a bare Debian 12 without a compiler: an exact profile, less than 40 MB; README word for word on a bare Debian 12: install, compile, run, a first profile; a first program in C, C++, Rust and Python, three commands each; the manifest of docs/throttled.md in containers; the container image, and docs/throttled.md line by line; what make release refuses"
+	PATHS include lib run chaos examples rust docs/using.md packaging tests/packaging README.md tools/image.py tools/bundle.py tools/release.py docs/throttled.md Makefile tools/setup tools/packages.txt
 	NEEDS deb bare bundle image
 	BUILD all
 	COMMAND "pytest -rs tests/packaging/packages tests/packaging/bare tests/packaging/release")

@@ -194,6 +194,14 @@ impl Build {
                 fields[2], fields[1]
             )
             .unwrap();
+            let bits = numbers.next().unwrap().split_whitespace().skip(1);
+            let bits: Vec<u32> = bits.map(|b| b.parse::<i32>().unwrap() as u32).collect();
+            writeln!(
+                modules,
+                "/// Of `rota.h`: held, claimed, wake, sleepers.\npub const ROTA_BITS: [u32; 4] = {:?};",
+                bits
+            )
+            .unwrap();
         }
         write!(
             modules,

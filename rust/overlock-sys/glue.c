@@ -24,6 +24,9 @@ void ol_rust_sizes(void)
 #ifdef OL_RUST_LIBRARY
 	__asm__ volatile(".ascii \"->cond %c0 %c1\"" ::"i"(sizeof(ol_cond_t)),
 			 "i"(_Alignof(ol_cond_t)));
+	__asm__ volatile(".ascii \"->rota %c0 %c1 %c2 %c3\"" ::"i"((int32_t)OL_ROTA_HELD),
+			 "i"((int32_t)OL_ROTA_CLAIMED), "i"((int32_t)OL_ROTA_WAKE),
+			 "i"((int32_t)OL_ROTA_SLEEPERS));
 #endif
 }
 #undef OL_LOCK

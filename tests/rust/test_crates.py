@@ -54,10 +54,10 @@ def test_formatting_and_lints() -> None:
     assert FIRST
     if subprocess.run([FIRST.cargo, "clippy", "-V"], capture_output=True, check=False).returncode:
         pytest.skip("no clippy")
-    top = tree(FIRST.name, "tests/rust") / "rust"
+    top = tree(FIRST.name, "tests/rust", "examples/rust") / "rust"
     FIRST.run(top, "fmt", "--check")
-    for name in ("pairs", "bare"):
-        FIRST.run(top.parent / "tests/rust" / name, "fmt", "--check")
+    for name in ("tests/rust/pairs", "tests/rust/bare", "tests/rust/races", "examples/rust"):
+        FIRST.run(top.parent / name, "fmt", "--check")
     lints = ("--", "-D", "warnings")
     FIRST.run(top, "clippy", "--workspace", "--tests", "--features", "overlock/lock_api", *lints)
     FIRST.run(top, "clippy", "-p", "overlock", "--no-default-features", *lints)

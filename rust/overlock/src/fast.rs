@@ -9,10 +9,11 @@
 use core::sync::atomic::AtomicU16;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 
-const HELD: u32 = 1;
-const CLAIMED: u32 = 0x10000;
-const WAKE: u32 = 0x20000;
-const SLEEPERS: u32 = 0xfff80000;
+// Those of rota.h: raw.rs compares them.
+pub(crate) const HELD: u32 = 1;
+pub(crate) const CLAIMED: u32 = 0x10000;
+pub(crate) const WAKE: u32 = 0x20000;
+pub(crate) const SLEEPERS: u32 = 0xfff80000;
 
 #[repr(transparent)]
 pub(crate) struct Word(AtomicU32);

@@ -165,6 +165,13 @@ overlock_sys::for_each_lock!(locks);
 pub struct Rota(crate::fast::Word);
 
 #[cfg(feature = "std")]
+const _: () = {
+    use crate::fast::{CLAIMED, HELD, SLEEPERS, WAKE};
+    let [held, claimed, wake, sleepers] = overlock_sys::ROTA_BITS;
+    assert!(HELD == held && CLAIMED == claimed && WAKE == wake && SLEEPERS == sleepers);
+};
+
+#[cfg(feature = "std")]
 impl Rota {
     #[inline]
     fn raw(&self) -> *mut c_void {

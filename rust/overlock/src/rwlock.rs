@@ -34,8 +34,8 @@ impl Platform for Library {
     }
 
     #[cold]
-    fn wake_all(word: &AtomicU32) {
-        unsafe { sys::wake_all(pointer(word)) }
+    fn wake_all(word: *const AtomicU32) {
+        unsafe { sys::wake_all(word.cast()) }
     }
 }
 

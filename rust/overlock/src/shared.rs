@@ -36,7 +36,8 @@ pub(crate) trait Platform {
     /// Acquires the value that it saw. False if `until` came first.
     fn wait_equals(word: &AtomicU32, value: u32, until: u64) -> bool;
     fn wait_lacks(word: &AtomicU32, bits: u32, until: u64) -> bool;
-    fn wake_all(word: &AtomicU32);
+    /// The memory may be gone: who saw the change may have freed it. So this is no reference.
+    fn wake_all(word: *const AtomicU32);
 }
 
 pub(crate) struct Shared<P: Platform> {
@@ -91,8 +92,9 @@ impl<P: Platform> Shared<P> {
     /// The caller reads.
     #[inline]
     pub(crate) unsafe fn unlock_read(&self) {
+        let word: *const AtomicU32 = &self.word;
         if self.word.fetch_sub(READER, Release) == READER | WAITING {
-            P::wake_all(&self.word);
+            P::wake_all(word);
         }
     }
 
@@ -100,8 +102,9 @@ impl<P: Platform> Shared<P> {
     /// The caller writes.
     #[inline]
     pub(crate) unsafe fn unlock_write(&self) {
+        let word: *const AtomicU32 = &self.word;
         if self.word.fetch_sub(HELD, Release) & WAITING != 0 {
-            P::wake_all(&self.word);
+            P::wake_all(word);
         }
     }
 

@@ -54,8 +54,8 @@ impl Platform for Here {
         wait(word, until, |w| w & bits == 0)
     }
 
-    fn wake_all(word: &AtomicU32) {
-        futex_wake_all(word);
+    fn wake_all(word: *const AtomicU32) {
+        futex_wake_all(unsafe { &*word });
     }
 }
 
