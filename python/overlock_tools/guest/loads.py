@@ -208,14 +208,14 @@ class Locktorture(Load):
 
     def line(self, seconds: float, seed: int, parameters: Parameters) -> str:
         given = {name: value for name, value in parameters.items() if value}
-        return f"locktorture {max(3, round(seconds))} {_words(given)}".strip()
+        return f"locktorture {max(1, round(seconds))} {_words(given)}".strip()
 
     def answer(self, lines: Sequence[str]) -> Answer:
         found = [match.groups() for match in map(self.total.search, lines) if match]
-        if len(found) < 3:
+        if len(found) < 4:
             raise Wrong(f"locktorture printed {len(found)} totals: {' | '.join(lines[-2:])}")
-        # The first second has the start in it, and the last line comes when all have stopped.
-        (began, before, _), (ended, after, _), (_, _, failed) = found[0], found[-2], found[-1]
+        # The first second has the start in it, and the last two lines come when all have stopped.
+        (began, before, _), (ended, after, _), (_, _, failed) = found[0], found[-3], found[-1]
         return Answer(
             work=int(after) - int(before),
             seconds=float(ended) - float(began),
