@@ -49,7 +49,7 @@ def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_others_can_read_it_by_its_header() -> None:
-    """docs/counters.md: a line of JSON, then records of these fields, without gaps."""
+    """docs/reference/trace.md: a line of JSON, then records of these fields, without gaps."""
     header, events = content(replace(GOOD, sites=(Site("/bin/x", 7, "f", "x.c:3"),)))
     jsonschema.validate(header, SCHEMA)
     fields = np.dtype([(name, kind) for name, kind in header["fields"]])
