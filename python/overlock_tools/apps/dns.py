@@ -170,6 +170,12 @@ class Unbound(Dns):
         return [app.program("unbound"), "-d", "-c", str(configuration)]
 
 
+def has_instant_limit(version: str) -> bool:
+    """Since 3.4, with which rate-limit may be a thousand times that. Before, it is no option."""
+    found = re.search(r"(\d+)\.(\d+)\.\d+", version)
+    return found is not None and (int(found[1]), int(found[2])) >= (3, 4)
+
+
 class Knot(Dns):
     name = "knot"
     what = "Knot DNS with N UDP workers that limit rates, under dnsperf"
@@ -178,6 +184,13 @@ class Knot(Dns):
     note = "Debian's package starts an unused server; stop it with systemctl disable --now"
     reach = "all: the mutexes of its rate limiting; it reads zones without locks (RCU)"
     configuration = KNOT
+
+    def set_up(self) -> None:
+        super().set_up()
+        said = app.natively([app.program("knotd"), "--version"], self.workspace).decode()
+        if has_instant_limit(said):
+            limit = "rate-limit: 1000000"
+            self.configuration = KNOT.replace(limit, f"{limit}\n    instant-limit: 1000000")
 
     def server(self, configuration: Path) -> list[str]:
         return [app.program("knotd"), "-c", str(configuration)]
