@@ -57,7 +57,7 @@ RUNS: dict[str, tuple[tuple[str, ...], str, dict[str, str]]] = {
 }
 AFTER_THE_PAGE = {"fcntl"}  # of a service that sends one; test_monitord.py has it
 
-# Of stdio, which seeks no more in glibc 2.43; 2.37 to 2.42 were not tried.
+# Of stdio, which seeks no more in glibc 2.41; 2.37 to 2.40 were not tried.
 NO_MORE, NO_MORE_SINCE = {"lseek"}, (2, 41)
 
 
