@@ -480,6 +480,20 @@ def test_packets_and_buffers_are_kept(values: dict[str, int], wrong: str) -> Non
     assert (answer.work, answer.seconds, answer.wrong) == (90, 2.0, wrong)
 
 
+@pytest.mark.parametrize(
+    ("said", "has"),
+    [
+        ("knotd (Knot DNS), version 3.2.6\n", False),
+        ("knotd, Knot DNS 3.4.0\n", True),
+        ("knotd, Knot DNS 3.5.8\n", True),
+        ("knotd, Knot DNS 4.0.1\n", True),
+        ("?", False),
+    ],
+)
+def test_knot_is_told_its_second_limit_if_it_knows_it(said: str, has: bool) -> None:
+    assert dns.has_instant_limit(said) == has
+
+
 # What DPDK 22.11 says, and 25.11, which have no common command for their pools.
 TALKS = """#!/usr/bin/env python3
 import sys

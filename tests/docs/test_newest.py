@@ -57,8 +57,8 @@ def test_a_release_that_cannot_be_had_is_said(
     for module in (newest, tables):
         monkeypatch.setattr(module, "FILE", tmp_path / "newest.json")
     known = {"passed": 3, "commit": "an earlier one"}
-    found: dict[str, Any] = {"sid": {"versions": {}, "checks": {"openmp": known}}}
-    assert newest.on_release("sid", ["openmp", "spins"], found, again=False)
+    newest.save("sid", {"versions": {}, "checks": {"openmp": known}})
+    assert newest.on_release("sid", ["openmp", "spins"], again=False)
     checks = tables.load()["sid"]["checks"]
     assert checks == {"openmp": known, "spins": {tables.REFUSED: "no sid here"}}
 
@@ -114,11 +114,11 @@ def test_each_check_is_kept_as_soon_as_it_is_done(
     for module in (newest, tables):
         monkeypatch.setattr(module, "FILE", tmp_path / "newest.json")
     earlier = {"passed": 2, "commit": "a"}
-    found: dict[str, Any] = {
-        "sid": {"versions": {}, "checks": {"spins": earlier, "openmp": earlier}}
-    }
+    newest.save("sid", {"versions": {}, "checks": {"spins": earlier, "openmp": earlier}})
+    newest.save("trixie", {"versions": {}, "checks": {"openmp": earlier}})
     with pytest.raises(KeyboardInterrupt):
-        newest.on_release("sid", ["spins", "openmp"], found, again=False)
+        newest.on_release("sid", ["spins", "openmp"], again=False)
+    assert tables.load()["trixie"]["checks"] == {"openmp": earlier}
     checks = tables.load()["sid"]["checks"]
     assert (checks["spins"]["passed"], checks["spins"]["commit"]) == (3, "b")
     assert checks["openmp"] == earlier

@@ -298,8 +298,10 @@ def commit() -> str:
     return said.strip() + ("-dirty" if dirty else "")
 
 
-def save(found: dict[str, Any]) -> None:
-    kept_json.write(FILE, {one: found[one] for one in RELEASES if one in found})
+def save(release: str, found: dict[str, Any]) -> None:
+    """Others stay as they are now: another run may be writing them."""
+    every = load() | {release: found}
+    kept_json.write(FILE, {one: every[one] for one in RELEASES if one in every})
 
 
 def wanted(checks: dict[str, Any], names: list[str], now: str, again: bool) -> list[str]:
@@ -308,10 +310,10 @@ def wanted(checks: dict[str, Any], names: list[str], now: str, again: bool) -> l
     return sorted(left, key=lambda name: "commit" in checks.get(name, {}))
 
 
-def on_release(release: str, names: list[str], found: dict[str, Any], again: bool) -> bool:
+def on_release(release: str, names: list[str], again: bool) -> bool:
     """Whether nothing failed."""
     now = commit()
-    one = found.setdefault(release, {"versions": {}, "checks": {}})
+    one = load().get(release, {"versions": {}, "checks": {}})
     checks = one["checks"]
     names = wanted(checks, names, now, again)
     if not names:
@@ -322,7 +324,7 @@ def on_release(release: str, names: list[str], found: dict[str, Any], again: boo
         for name in names:
             checks.setdefault(name, {REFUSED: str(error)})
         say(f"{release}: not run: {error}")
-        save(found)
+        save(release, one)
         return True
     one["versions"] = versions(place)
     for name in names:
@@ -330,7 +332,7 @@ def on_release(release: str, names: list[str], found: dict[str, Any], again: boo
         ran = {"commit": now, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
         checks[name] = checked(place, COMMANDS[name]) | ran
         say(f"{release}: {name}: {shown(checks[name])}")
-        save(found)
+        save(release, one)
     return not any("failed" in checks[name] for name in names)
 
 
@@ -342,13 +344,13 @@ def main() -> int:
     parser.add_argument("--check", action="append", choices=COMMANDS, metavar="CHECK")
     parser.add_argument("--again", action="store_true")
     options = parser.parse_args()
-    found = load()
     fine = True
     try:
         for release in options.only or RELEASES:
-            fine &= on_release(release, options.check or list(COMMANDS), found, options.again)
+            fine &= on_release(release, options.check or list(COMMANDS), options.again)
     except KeyboardInterrupt:
         say("stopped; the same command goes on")
+    found = load()
     for row in [["check", *RELEASES.values()], *rows(found)]:
         print("  ".join(f"{cell:32}" for cell in row).rstrip())
     for reason in reasons(found):

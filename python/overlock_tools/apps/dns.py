@@ -97,6 +97,9 @@ class Dns(app.App):
         self.queries = self.workspace.folder / "queries"
         self.queries.write_text(queries(self.number("names")))
 
+    def configured(self) -> str:
+        return self.configuration
+
     @abstractmethod
     def server(self, configuration: Path) -> list[str]: ...
 
@@ -104,7 +107,7 @@ class Dns(app.App):
         address, port = servers.address(), servers.port()
         places = {"folder": trial.folder, "zone": ZONE, "file": self.zone, "threads": trial.threads}
         file = trial.folder / "conf"
-        file.write_text(self.configuration.format(address=address, port=port, **places))
+        file.write_text(self.configured().format(address=address, port=port, **places))
         ask = [app.program("dig"), f"@{address}", "-p", str(port), "+tries=1", "+time=2"]
         server = trial.start(self.server(file))
         servers.reached(server, lambda: self._wrong(ask, 1) == "")
@@ -170,6 +173,12 @@ class Unbound(Dns):
         return [app.program("unbound"), "-d", "-c", str(configuration)]
 
 
+def has_instant_limit(version: str) -> bool:
+    """Since 3.4, with which rate-limit may be a thousand times that. Before, it is no option."""
+    found = re.search(r"(\d+)\.(\d+)\.\d+", version)
+    return found is not None and (int(found[1]), int(found[2])) >= (3, 4)
+
+
 class Knot(Dns):
     name = "knot"
     what = "Knot DNS with N UDP workers that limit rates, under dnsperf"
@@ -178,6 +187,12 @@ class Knot(Dns):
     note = "Debian's package starts an unused server; stop it with systemctl disable --now"
     reach = "all: the mutexes of its rate limiting; it reads zones without locks (RCU)"
     configuration = KNOT
+
+    def configured(self) -> str:
+        said = app.natively([app.program("knotd"), "--version"], self.workspace).decode()
+        limit = "rate-limit: 1000000"
+        more = f"{limit}\n    instant-limit: 1000000"
+        return KNOT.replace(limit, more) if has_instant_limit(said) else KNOT
 
     def server(self, configuration: Path) -> list[str]:
         return [app.program("knotd"), "-c", str(configuration)]
