@@ -48,6 +48,14 @@ def test_no_install_only_says_what_is_missing(clone: Path, what: str) -> None:
     assert not (clone / ".venv").exists()
 
 
+@pytest.mark.parametrize("groups", [("release", "test"), ("test", "release"), ("release",)])
+def test_a_release_brings_its_python_packages_in_any_order(
+    clone: Path, groups: tuple[str, ...]
+) -> None:
+    done = run(clone, "tools/setup", *groups, OVERLOCK_NO_INSTALL="1")
+    assert "pip install -e '.[test,release]'" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("what", "groups"), [("test", ("demo", "test")), ("guest", ("demo", "guest"))]
 )

@@ -75,7 +75,10 @@ extern "C" fn start(me: *mut c_void) -> *mut c_void {
 fn main() {
     let mut threads = [0; THREADS];
     for (me, thread) in threads.iter_mut().enumerate() {
-        assert_eq!(unsafe { pthread_create(thread, std::ptr::null(), start, me as *mut c_void) }, 0);
+        assert_eq!(
+            unsafe { pthread_create(thread, std::ptr::null(), start, me as *mut c_void) },
+            0
+        );
     }
     for thread in threads {
         assert_eq!(unsafe { pthread_join(thread, std::ptr::null_mut()) }, 0);
