@@ -422,6 +422,14 @@ static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
 static bool is_on;
 static const char *why_not; /* nothing is done, or not all */
 
+/* A trial's report is what was asked for, and says it. */
+static void say_why_not(const char *what)
+{
+	if (!asked.is_trial)
+		dprintf(STDERR_FILENO, "overlock: OVERLOCK_SPINS=%s: %s: %s\n", asked.list, what,
+			why_not);
+}
+
 /* Twice if the decoder is needed, which is loaded in between: decode.h. */
 static void look_at_all(void)
 {
@@ -430,8 +438,12 @@ static void look_at_all(void)
 	dl_iterate_phdr(look_at_object, &needs_decoder);
 	if (!needs_decoder)
 		return;
+	if (why_not) /* said before: that does not change */
+		return;
 	why_not = ol_decode_start();
-	if (!why_not)
+	if (why_not) /* what is kept from earlier runs needs none */
+		say_why_not("loops are not looked for in new code");
+	else
 		dl_iterate_phdr(look_at_object, &needs_decoder);
 }
 
@@ -493,6 +505,7 @@ __attribute__((constructor)) static void start(void)
 		why_not = "a filter of system calls forbids sched_yield()";
 	ol_spins_report_start();
 	if (why_not) {
+		say_why_not("no loop was changed");
 		ol_spins_report(0, why_not, true);
 		return;
 	}
