@@ -76,7 +76,7 @@ __attribute__((constructor(102))) static void say_if_in_vain(void)
 	if (ol_run_makes_adaptive)
 		why = "glibc's mutexes do not ask; choose another --lock";
 	else if (inner && !ol_source_of("defer"))
-		why = "nothing here puts a preemption off; `overlock doctor` says why";
+		why = "nothing here puts a preemption off; `overlock doctor --verbose` says why";
 	if (why)
 		ol_run_ignore("OVERLOCK_DEFER", secure_getenv("OVERLOCK_DEFER"), why);
 }

@@ -11,6 +11,7 @@ import pytest
 from tests.command import SHORT, Overlock
 
 SECTIONS = ("bench", "sections")
+GUEST = ("guest", "sched")
 
 USAGE = [
     (("lokcs",), r"no command lokcs \(did you mean locks\?\)"),
@@ -53,6 +54,18 @@ USAGE = [
     (("demo", "--keep", "nowhere"), r"the folder does not exist"),
     (("demo", "--rounds", "0"), r"--rounds"),
     (("completion", "tcsh"), r"tcsh"),
+    ((*GUEST, "--program", "deferring@99"), r"deferring@N, beside N = 1 to 64 processes"),
+    ((*GUEST, "--program", "mutexes@ticket"), r"mutexes@N, beside N = 1 to 64 processes"),
+    ((*GUEST, "--program", "openmp@2"), r"openmp takes no @"),
+    ((*GUEST, "--program", "ebizzy@nosuch"), r"unknown lock 'nosuch'"),
+    ((*GUEST, "--program", "guest@nosuch"), r"unknown 4-byte lock 'nosuch'"),
+    ((*GUEST, "--program", "nosuch"), r"--program nosuch: expected mutexes"),
+    ((*GUEST, "--program", ""), r"--program '': it names nothing"),
+    ((*GUEST, "--lock", ","), r"--lock ',': it names nothing"),
+    ((*GUEST, "--lock", "nosuch"), r"unknown lock 'nosuch'.*ticket_told"),
+    ((*GUEST, "--under", "shed"), r"--under shed: expected kernel, plain, or sched"),
+    ((*GUEST, "--threads", "0"), r"--threads 0: expected numbers from 1 to 1024"),
+    ((*GUEST, "--json", "nowhere/x.json"), r"nowhere/x.json cannot be written: the folder"),
 ]
 
 

@@ -147,6 +147,29 @@ def test_guests_end_however_we_end(number: signal.Signals, fake: Fake, tmp_path:
         assert not list((tmp_path / "tmp").iterdir())
 
 
+COMMAND_WAITS = """
+from overlock_tools.cli.commands.guest import command
+@command.command()
+def waits():
+    exec(WAITING)
+command(["waits"])
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_every_command_of_guest_ends_its_guests(
+    number: signal.Signals, fake: Fake, tmp_path: Path
+) -> None:
+    pids = fake("good")
+    unordered = WAITING.replace("ended_in_order(), ", "")
+    ours = begun(COMMAND_WAITS.replace("WAITING", repr(unordered)), "up")
+    assert len(alive(pids)) == 2
+    ours.send_signal(number)
+    ours.communicate(timeout=HANG_S)
+    until(lambda: not alive(pids))
+    assert not list((tmp_path / "tmp").iterdir())
+
+
 def test_siblings_are_spread_and_cpus_filled_evenly() -> None:
     where = Placement("balanced", ((0, 1),))
     assert where.of(0, 4) == [{0}, {1}, {0}, {1}]

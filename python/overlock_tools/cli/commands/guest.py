@@ -9,6 +9,7 @@ import click
 
 from overlock_tools.cli import options
 from overlock_tools.cli.options import Within
+from overlock_tools.core.system import children
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.guest.paths import PAUSES, VARIANTS, VERSION
 
@@ -148,6 +149,7 @@ def command() -> None:
       overlock guest matrix -o results --locks ticket,tas,native
       overlock guest console --lock ticket
     """
+    children.end_with_us()
 
 
 @command.command()
@@ -437,8 +439,11 @@ def chaos(**given: Any) -> int:
     return chaos.run(given)
 
 
-def _listed(_: Any, __: Any, given: Any) -> list[str]:
-    return [word for text in given for word in text.split(",") if word]
+def _listed(_: Any, parameter: Any, given: Any) -> list[str]:
+    words = [word for text in given for word in text.split(",") if word]
+    if given and not words:
+        raise Fail(f"{parameter.opts[0]} '{','.join(given)}': it names nothing")
+    return words
 
 
 def _numbers(context: Any, parameter: Any, given: Any) -> list[int]:
@@ -448,13 +453,18 @@ def _numbers(context: Any, parameter: Any, given: Any) -> list[int]:
     return [int(word) for word in words]
 
 
-def _programs(context: Any, parameter: Any, given: Any) -> list[str]:
-    from overlock_tools.lab.sched.programs import PROGRAMS, name_of
+def _schedulers(context: Any, parameter: Any, given: Any) -> list[str]:
+    schedulers = _listed(context, parameter, given)
+    for each in schedulers:
+        if each not in {"kernel", "plain"} and each.partition(" ")[0] != "sched":
+            raise Fail(f"--under {each}: expected kernel, plain, or sched with options")
+    return schedulers
 
-    programs = _listed(context, parameter, given)
-    if unknown := [name_of(each) for each in programs if name_of(each) not in PROGRAMS]:
-        raise Fail(f"--program {unknown[0]}: expected {', '.join(PROGRAMS)}")
-    return programs
+
+def _programs(context: Any, parameter: Any, given: Any) -> list[str]:
+    from overlock_tools.lab.sched.programs import checked
+
+    return [checked(each) for each in _listed(context, parameter, given)]
 
 
 @command.command()
@@ -486,7 +496,7 @@ def _programs(context: Any, parameter: Any, given: Any) -> list[str]:
     default=("kernel,sched",),
     show_default=True,
     metavar="LIST",
-    callback=_listed,
+    callback=_schedulers,
     help="Schedulers: `kernel`; `sched` with options of `overlock sched`: 'sched --no-lead'; "
     "`plain`, a sched_ext scheduler with none of them.",
 )

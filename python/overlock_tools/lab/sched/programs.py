@@ -5,12 +5,15 @@ Each has a load, measured-NAME THREADS SECONDS, which prints what was done in a 
 options of `overlock run` after its name, the program has another lock in its mutexes.
 """
 
+import re
 import tempfile
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
+from overlock_tools.core.model import defs
 from overlock_tools.core.system import files, native
-from overlock_tools.guest import initramfs, paths, pause, programs, vm
+from overlock_tools.core.system.errors import Fail
+from overlock_tools.guest import initramfs, locks, paths, pause, programs, vm
 from overlock_tools.guest.initramfs import Contents
 from overlock_tools.guest.packages import Packages, Tell
 from overlock_tools.lab.nested import kernel
@@ -19,6 +22,15 @@ SOURCES = Path("../lab/sched/guest/programs")
 ELF = b"\x7fELF"
 QEMU_MODULES = Path("/usr/lib/x86_64-linux-gnu/qemu")
 GUEST = "guest"
+NUMBER = re.compile("[1-9][0-9]?")
+MOST_BESIDE = 64  # MOST of mutexes.c
+BESIDE = ("mutexes", "deferring", "spinlocks")
+LISTED = "`overlock locks` lists them"
+# What checks the word after @ of the others that take one.
+WITH_LOCK: Mapping[str, Callable[[str], object]] = {
+    "ebizzy": lambda lock: defs.checked_variant(lock, defs.load().locks, LISTED),
+    GUEST: locks.checked,
+}
 
 
 def _openmp(_: Packages) -> Contents:
@@ -94,6 +106,19 @@ PROGRAMS: Mapping[str, Callable[[Packages], Contents]] = {
 def name_of(given: str) -> str:
     """Of a program with a lock, as in ebizzy@i_spin, or with options of `overlock run`."""
     return given.partition(" ")[0].partition("@")[0]
+
+
+def checked(given: str) -> str:
+    name, at, rest = given.partition(" ")[0].partition("@")
+    if name not in PROGRAMS:
+        raise Fail(f"--program {name}: expected {', '.join(PROGRAMS)}")
+    if name in BESIDE and at and not (NUMBER.fullmatch(rest) and int(rest) <= MOST_BESIDE):
+        raise Fail(f"--program {given}: expected {name}@N, beside N = 1 to {MOST_BESIDE} processes")
+    if name not in {*BESIDE, *WITH_LOCK} and at:
+        raise Fail(f"--program {given}: {name} takes no @; {', '.join(WITH_LOCK)} take a lock")
+    if name in WITH_LOCK and at:
+        WITH_LOCK[name](rest)
+    return given
 
 
 def command(given: str, threads: int, seconds: float) -> str:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from overlock_tools.core.model import stats
+from overlock_tools.bench import subjects
+from overlock_tools.core.model import defs, stats
 from overlock_tools.core.system import files
 from overlock_tools.core.system.errors import FAILED, Fail
 from overlock_tools.core.system.terminal import console as terminal
@@ -110,7 +111,9 @@ def asked(told: vm.Told, line: str, seconds: float) -> list[str]:
     except (Late, Ended) as error:
         raise Fail(f"the guest did not answer to `{line}`: {error}", FAILED) from error
     if code:
-        raise Fail(f"`{line}` failed in the guest: {' '.join(said[-2:])}", FAILED)
+        words = [each for each in said if not each.startswith("{")]  # not what a scheduler counted
+        why = " ".join(words[-2:]) or f"exit code {code}"
+        raise Fail(f"`{line}` failed in the guest: {why}", FAILED)
     return said
 
 
@@ -271,7 +274,19 @@ def _extend(told: vm.Told, us: float) -> None:
         asked(told, f"echo {us * 1000:.0f} >{EXTENSION}", START_SECONDS)
 
 
+def _check(options: dict[str, Any]) -> None:
+    """Before minutes of fetching, booting and counting."""
+    if file := options["json_file"]:
+        files.check_writable(Path(file))
+    known = subjects.subjects().what | dict.fromkeys(build.LOCKS, "")
+    for lock in options["locks"]:
+        defs.checked_variant(
+            lock, known, f"`overlock locks` lists them; also {', '.join(build.LOCKS)}"
+        )
+
+
 def run(options: dict[str, Any]) -> int:
+    _check(options)
     options["threads"] = options["threads"] or [4 * options["smp"]]
     if options["console"]:
         return vm.console(_spec(options), "give --command")
