@@ -39,6 +39,7 @@ CHECKS = {
     "runtimes": "`overlock profile`: locks of libraries and languages",
     "planted": "`overlock profile`: planted causes, and threads that spin",
     "doctor": "`overlock doctor`",
+    "registries": "`overlock run`: the newest of PyPI, crates.io and npm",
     "survey": "`overlock apps run`: the measured programs of the survey",
 }
 
@@ -85,7 +86,13 @@ def checks_table() -> str:
     found = load()
     text = table(["check", *RELEASES.values()], rows(found))
     failed = [f"- {reason}" for reason in reasons(found)]
-    return text + ("\nFailed first:\n\n" + "\n".join(failed) + "\n" if failed else "")
+    text += "\nFailed first:\n\n" + "\n".join(failed) + "\n" if failed else ""
+    got = [f"{name} {one}" for each in found.values() for name, one in _got(each).items()]
+    return text + (f"\nFrom registries: {', '.join(got)}.\n" if got else "")
+
+
+def _got(one: dict[str, Any]) -> dict[str, str]:
+    return dict(one.get("checks", {}).get("registries", {}).get("got", {}))
 
 
 def survey_table() -> str:

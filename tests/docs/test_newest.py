@@ -12,7 +12,8 @@ import newest as tables
 from tests.newest import run as newest  # also puts tools/ on the path
 
 JUNIT = """<testsuites><testsuite>
-<testcase classname="tests.run.a" name="fine"/>
+<testcase classname="tests.run.a" name="fine"><properties>
+<property name="rayon" value="1.2"/></properties></testcase>
 <testcase classname="tests.run.a" name="bad">
 <failure message="assert 1 == 2&#10;more">x</failure></testcase>
 <testcase classname="tests.run.a" name="worse"><error message="boom"/></testcase>
@@ -26,6 +27,7 @@ def test_a_report_of_pytest_is_counted_and_the_first_failure_kept(tmp_path: Path
         "passed": 1,
         "failed": 2,
         "skipped": 1,
+        "got": {"rayon": "1.2"},
         "first_failed": "a::bad: assert 1 == 2",
         "first_skipped": "a::left: no gdb",
     }

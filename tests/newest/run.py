@@ -95,7 +95,7 @@ exec bash -euc "$script"
 @dataclass(frozen=True)
 class Check:
     command: str  # of bash, in the sources
-    by: str = "pytest"  # tells of each test; else "build", or "apps"
+    by: str = "pytest"  # tells of each test, as "registries" do; else "build", or "apps"
 
 
 def _pytest(*paths: str) -> str:
@@ -125,6 +125,7 @@ COMMANDS = {
     "runtimes": Check(_pytest("tests/profile/test_runtimes.py")),
     "planted": Check(_pytest(*(f"tests/profile/test_{name}.py" for name in PROFILE))),
     "doctor": Check(_pytest("tests/doctor")),
+    "registries": Check(_pytest("tests/newest/registries.py"), by="registries"),
     "survey": Check(
         SURVEY.format(apps=" ".join(survey.apps()), rounds=ROUNDS, folder=SURVEYED), by="apps"
     ),
@@ -215,19 +216,21 @@ def counted(file: Path) -> dict[str, Any]:
     """Of pytest's report: how many tests passed, failed and were skipped, and why the first did."""
     counts: Counter[str] = Counter()
     why: dict[str, str] = {}
+    got: dict[str, str] = {}  # the version of what was fetched
     for case in ET.parse(file).iter("testcase"):  # noqa: S314 - our own pytest's
         bad = case.find("failure")
         bad = case.find("error") if bad is None else bad
         skipped = case.find("skipped")
         ended = "failed" if bad is not None else "skipped" if skipped is not None else "passed"
         counts[ended] += 1
+        got |= {each.get("name", ""): each.get("value", "") for each in case.iter("property")}
         told = bad if bad is not None else skipped
         if told is not None:
             said = (told.get("message") or told.text or "").strip().splitlines()
             where = f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name')}"
             text = PATH.sub("", said[0]) if said else "no message"
             why.setdefault(ended, f"{where}: {text}")
-    found: dict[str, Any] = dict(counts)
+    found: dict[str, Any] = dict(counts) | ({"got": got} if got else {})
     return found | {f"first_{ended}": text[:300] for ended, text in why.items()}
 
 
@@ -270,10 +273,12 @@ def checked(place: Place, check: Check) -> dict[str, Any]:
         if check.by == "apps":
             found = surveyed(place, check)
             return found | {"seconds": round((datetime.now(UTC) - begun).total_seconds())}
-        done = place.bash(check.command) if check.by == "pytest" else built(place)
+        if check.by == "registries" and place.root:
+            return {REFUSED: "these bring their own code, and run on this machine's C library"}
+        done = built(place) if check.by == "build" else place.bash(check.command)
     except subprocess.TimeoutExpired:
         return {"failed": 1, "first_failed": f"not done after {SECONDS} s"}
-    if check.by == "pytest" and report.exists():
+    if check.by != "build" and report.exists():
         found = counted(report)
     elif done.returncode:
         found = {"failed": 1, "first_failed": last_line(done.stdout + done.stderr)[:300]}
