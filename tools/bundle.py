@@ -103,7 +103,8 @@ def copy_python(home: Path) -> Path:
     (home / "bin").mkdir()
     python = shutil.copy(Path(sys.executable).resolve(), home / "bin" / PYTHON)
     asked = f"import site; print(site.getsitepackages([{str(home)!r}])[-1])"
-    return Path(ran(python, "-I", "-c", asked).strip())
+    # Bytecode would name the folder that it was made in, another one each time.
+    return Path(ran(python, "-I", "-B", "-c", asked).strip())
 
 
 def copy_native(folder: Path) -> None:

@@ -56,7 +56,7 @@ def started(podman: Podman) -> str:
 
 
 def blames_the_count(said: str) -> bool:
-    return "for 0.2 CPUs" in " ".join(said.split()) and "`overlock run --fit -- team`" in said
+    return "on 0.2 CPUs" in " ".join(said.split()) and "`overlock run --fit -- team`" in said
 
 
 needs_two = pytest.mark.skipif(
