@@ -284,7 +284,7 @@ Mask World::enabled() const {
 }
 
 // Contexts that wait for a change or a time, and whose turn it is: time goes on for all alike.
-// Whoever has looked again and again without anything having changed will not find anything.
+// A context that has looked repeatedly finds nothing new until something changes.
 Mask World::timed_watchers() const {
     return whose_turn([](const Agent &a) {
         return a.doing == Doing::runs && a.watches && a.watches_until != never;

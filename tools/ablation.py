@@ -55,7 +55,7 @@ CUTS = (
     Cut("no_leaver", "the leaver", (("me->starved = !me->claim &&", "me->starved = false &&"),)),
     Cut(
         "no_room",
-        "room for one more: after one return in 64 nobody leaves",
+        "one more competitor: after one return in 64 no thread leaves for the one that returned",
         (("if (me->seen & 63 * OL_ROTA_RELEASE)", "if (1)"),),
     ),
     Cut(

@@ -436,9 +436,7 @@ static void look_at_all(void)
 	bool needs_decoder = false;
 
 	dl_iterate_phdr(look_at_object, &needs_decoder);
-	if (!needs_decoder)
-		return;
-	if (why_not) /* said before: that does not change */
+	if (!needs_decoder || why_not) /* the decoder that was missing stays so: that was said */
 		return;
 	why_not = ol_decode_start();
 	if (why_not) /* what is kept from earlier runs needs none */
