@@ -264,3 +264,9 @@ def of(report: Report) -> list[Report]:
 def is_worth(one: Report) -> bool:
     """What the model cannot say may be."""
     return one["predicted"] is None or one["predicted"] >= GAIN
+
+
+def costs_no_throughput(report: Report) -> bool:
+    """Its waits may delay one thread; the program's others have the CPU meanwhile."""
+    found = report["advice"]
+    return bool(found) and not is_worth(found[0])

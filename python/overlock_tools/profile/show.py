@@ -136,6 +136,11 @@ def sentences(report: Report) -> list[str]:
         f"{report['program']} spent {lost} of its active time waiting for locks, {most} of it for "
         f"{_lock_words(lock)}{_spun(report)}."
     )
+    if advice.costs_no_throughput(report):
+        first = (
+            "No throughput is lost to locks, by the model: when one thread waits, others work, "
+            f"with all the CPU time that the program gets. {first}"
+        )
     how = "probably " if lock["holder_by"] == "a guess" else ""
     second = (
         f"In {share(ns, sum(lock['split'].values()))} of that time {how}"
@@ -226,13 +231,8 @@ def _spun(report: Report) -> str:
 
 
 def _try(found: list[Report]) -> list[str]:
-    if not found:
+    if not found or not advice.is_worth(found[0]):
         return []
-    if not advice.is_worth(found[0]):
-        return [
-            "By the model nothing makes it faster: it uses all CPU time that it gets, and when one "
-            "thread waits, others work."
-        ]
     return [f"Try: {found[0]['do']}{gain(found[0])}."]
 
 

@@ -27,13 +27,6 @@ static void ends(_Atomic uint64_t *also)
 		*also += ns;
 }
 
-/* For about so long, without a system call: the kernel takes the CPU away at one that reads a thread's own clock. */
-static void compute(uint64_t ns)
-{
-	for (volatile uint64_t k = 0; k < ns / 2; k = k + 1)
-		;
-}
-
 static void relax(void)
 {
 	__builtin_ia32_pause();
@@ -70,7 +63,7 @@ static void barrier(int number)
 	bool mine = false;
 
 	for (int k = 0; k < 150 * times; k++) {
-		compute(100000 + 10000 * (uint64_t)number);
+		spend(100000 + 10000 * (uint64_t)number);
 		begins();
 		gather(&crowded, &mine);
 		ends(0);
@@ -83,13 +76,13 @@ static void two(int number)
 	bool mine = false, other = false;
 
 	for (int k = 0; k < 200 && number < n_cpus; k++) {
-		compute(200000);
+		spend(200000);
 		begins();
 		gather_there(&roomy, &mine);
 		ends(0);
 	}
 	for (int k = 0; k < 150; k++) {
-		compute(100000);
+		spend(100000);
 		begins();
 		gather(&crowded, &other);
 		ends(&suffered_ns);
@@ -102,7 +95,7 @@ static void short_barrier(int number)
 
 	pin(number);
 	for (int k = 0; k < 20000; k++) {
-		compute(20000);
+		spend(20000);
 		begins();
 		gather(&roomy, &mine);
 		ends(0);
@@ -117,16 +110,16 @@ static struct {
 
 static void mailbox(int number)
 {
-	for (int k = 1; k <= 3000; k++)
+	for (int k = 1; k <= 800; k++)
 		if (number) {
 			begins();
 			while (boxes[number].letter < k)
 				relax();
 			ends(0);
-			compute(20000);
+			spend(20000);
 		} else {
 			for (int to = 1; to < n_threads; to++) {
-				compute(200000);
+				spend(200000);
 				boxes[to].letter = k;
 			}
 		}
@@ -155,10 +148,10 @@ static void pool(int number)
 			begins();
 			obtain(k);
 			ends(0);
-			compute(1000000);
+			spend(1000000);
 			continue;
 		}
-		compute(20000000);
+		spend(20000000);
 		pthread_mutex_lock(&tasks_lock);
 		tasks++;
 		pthread_cond_broadcast(&tasks_came);
@@ -181,9 +174,9 @@ static void ticket(int number)
 		while (desk.serving != mine)
 			relax();
 		ends(0);
-		compute(100000);
+		spend(100000);
 		desk.serving = mine + 1;
-		compute(100000);
+		spend(100000);
 	}
 }
 
@@ -210,14 +203,14 @@ static void queue(int number)
 				relax();
 		}
 		ends(0);
-		compute(100000);
+		spend(100000);
 		none = &mine;
 		if (!atomic_compare_exchange_strong(&last_place, &none, 0)) {
 			while (!mine.next)
 				relax();
 			mine.next->waits = false;
 		}
-		compute(100000);
+		spend(100000);
 	}
 }
 
@@ -231,7 +224,7 @@ static void yields(int number)
 		while (turn != k)
 			sched_yield();
 		ends(0);
-		compute(50000);
+		spend(50000);
 		turn = k + 1;
 	}
 }
@@ -245,7 +238,7 @@ static void pays(int number)
 		while (turn != k)
 			relax();
 		ends(0);
-		compute(10000);
+		spend(10000);
 		turn = k + 1;
 	}
 }
@@ -270,7 +263,7 @@ static __attribute__((noinline)) int *last_of(int *at)
 static void computes(int number)
 {
 	(void)number;
-	for (int k = 0; k < 10000; k++)
+	while (own_cpu_ns() < 500000000)
 		if (seek(sought, 1) != last_of(sought))
 			abort();
 }
@@ -299,6 +292,7 @@ int main(int argc, char **argv)
 {
 	sought[(1 << 16) - 2] = 1;
 	sought[(1 << 16) - 1] = 0;
+	calibrate();
 	n_cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	for (unsigned k = 0; k < sizeof(kinds) / sizeof(*kinds); k++)
 		if (argc > 1 && !strcmp(kinds[k].name, argv[1])) {
