@@ -425,6 +425,25 @@ static void tell_causes(void)
 	putchar(']');
 }
 
+static void tell_onwards(void)
+{
+	int map = bpf_map__fd(programs->maps.onwards);
+	struct onward *before = NULL, key, next;
+	const char *comma = "";
+	__u64 ns;
+
+	printf(", \"onwards\": [");
+	for (; !bpf_map_get_next_key(map, before, &next); before = &key) {
+		key = next;
+		if (bpf_map_lookup_elem(map, &key, &ns))
+			continue;
+		printf("%s{\"address\": %llu, \"to\": %llu, \"ns\": %llu}", comma, key.from, key.to,
+		       ns);
+		comma = ",\n";
+	}
+	putchar(']');
+}
+
 static void tell_kernel_locks(void)
 {
 	int map = bpf_map__fd(programs->maps.kernel_locks);
@@ -485,6 +504,7 @@ static void tell(__u64 began, __u64 end, bool over)
 	tell_threads(end);
 	tell_locks(end);
 	tell_causes();
+	tell_onwards();
 	tell_kernel_locks();
 	gathered_tell();
 	tell_modules();

@@ -71,6 +71,14 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct onward);
+	__type(value, __u64);
+} onwards SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 1024);
 	__type(key, struct kernel_lock);
 	__type(value, struct kernel_waits);
@@ -619,6 +627,33 @@ static __always_inline __u64 ran_so_far(const struct thread_seen *t, __u64 now)
 
 #define WORKED_NS	50000 /* of CPU time: more than it takes to find that somebody was faster */
 
+/*
+ * Without its wait before, the thread would have begun this one as much earlier, and been woken when it was: what
+ * both have in common was lost to neither. Pairs for which there is no room are told as lost.
+ */
+__noinline int goes_onward(struct thread_seen *t, __u64 to, __u64 ns)
+{
+	struct onward key = { .to = to };
+	__u64 none = 0, *sum;
+
+	if (!t || !t->before || t->before == to)
+		return 0;
+	key.from = t->before;
+	bpf_map_update_elem(&onwards, &key, &none, BPF_NOEXIST);
+	sum = bpf_map_lookup_elem(&onwards, &key);
+	if (sum)
+		__sync_fetch_and_add(sum, ns < t->before_ns ? ns : t->before_ns);
+	return 0;
+}
+
+static __always_inline void has_been_waiting(struct thread_seen *t, __u64 address, __u64 ns,
+					     __u64 now)
+{
+	t->before_ns = ns + (t->before == address ? t->before_ns : 0);
+	t->before = address;
+	t->before_ran = ran_so_far(t, now);
+}
+
 static __always_inline void has_waited(struct thread_seen *t, struct lock_seen *lock, __u32 self,
 				       __u64 address, __u64 now)
 {
@@ -698,6 +733,8 @@ static __always_inline void begins_to_wait(struct thread_seen *t, __u32 self, __
 	t->wait_began = now;
 	t->last_wait = address;
 	t->passed = 0;
+	if (ran_so_far(t, now) - t->before_ran > WORKED_NS)
+		t->before = 0;
 	at = lock_of(address, t->op, t->value, now);
 	if (!at)
 		return;
@@ -751,6 +788,9 @@ static __always_inline void ends_waiting(struct thread_seen *t, long result, __u
 			  .role = ROLE_HOLDER,
 			  .subject = self };
 
+	if (!result)
+		goes_onward(t, address, ns);
+	has_been_waiting(t, address, ns, now);
 	take_step(&s);
 	__sync_fetch_and_add(&lock->waits, 1);
 	show_stacks(lock, address, ns, now);
@@ -964,6 +1004,7 @@ static __always_inline void goes_on(struct thread_seen *t, __u32 self, __u64 now
 	if (!at)
 		return;
 	s.subject = named_holder(&at->lock, address) ?: self;
+	has_been_waiting(t, address, now - t->wait_began, now);
 	take_step(&s);
 	__sync_fetch_and_add(&at->lock.wait_ns, now - t->wait_began);
 }

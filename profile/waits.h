@@ -56,7 +56,9 @@ struct thread_seen {
 	__u32 holds;	   /* bit i: it was woken at waited[i], and has woken nobody there since */
 	__u32 waited_next; /* the place that is used next */
 	__u64 last_wait;   /* where it waited last */
-	__u64 yields_told; /* of ns[STATE_YIELDS], with stacks */
+	__u64 before, before_ns,
+		before_ran; /* the wait before: where, for how long, and ran_so_far() then */
+	__u64 yields_told;  /* of ns[STATE_YIELDS], with stacks */
 	__u64 kernel_lock, kernel_began;
 	__u32 kernel_flags;
 	__u32 unused;
@@ -102,6 +104,11 @@ struct cause {
 	__u32 syscall;
 	struct taker taker;
 	__u32 unused;
+};
+
+/* A thread went on from a wait at one futex to a wait at another. */
+struct onward {
+	__u64 from, to;
 };
 
 struct kernel_lock {

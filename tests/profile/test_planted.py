@@ -295,6 +295,21 @@ def test_no_alarm_for_healthy_ones(build: Build, tmp_path: Path, name: str) -> N
     assert not found.report["advice"]
 
 
+@pytest.mark.parametrize(("how", "is_lost"), [("waits", 0), ("works", 1), ("timed", 1)])
+def test_a_lock_before_a_wait_for_work(
+    build: Build, tmp_path: Path, how: str, is_lost: int
+) -> None:
+    """Is no loss to a thread that would else have waited for the work meanwhile."""
+    found = profile(build("onward"), tmp_path, how)
+    rows = [one for one in found.report["locks"] if one["address"] == found.truth["address"]]
+    waited = sum(one["wait_ns"] for one in rows)
+    assert waited == pytest.approx(found.truth["wait_ns"], rel=WITHIN)
+    lost = sum(one["wait_ns"] for one in rows if one["is_lock"])
+    assert lost == pytest.approx(is_lost * waited, abs=WITHIN * waited)
+    if not is_lost:
+        assert "mutex on the way to a wait for work" in [one["kind"] for one in rows]
+
+
 def test_without_bpf(build: Build, tmp_path: Path) -> None:
     """By looks at /proc: less, and it says so."""
     found = profile(build("holder_sleeps"), tmp_path, options=("--by", "looks"))

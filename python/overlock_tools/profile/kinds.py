@@ -82,6 +82,9 @@ FUTURE = Kind("future", Use.PURPOSE)
 IDLE = Kind("idle", Use.PURPOSE)
 GO_SCHEDULER = Kind("Go's scheduler", Use.PURPOSE)
 
+# Who waits there has nothing to do: a thread that comes later is woken no later.
+FOR_WORK = {kind.name for kind in (CONDITION, QUEUE, PARK, IDLE)}
+
 LIKELY = Kind("lock", Use.LOCK)  # by what threads do there alone
 OTHER = Kind("unknown futex", Use.UNKNOWN)
 SPINLOCK = Kind("spinlock", Use.LOCK)

@@ -20,7 +20,7 @@ from overlock_tools.profile import (
 )
 from overlock_tools.profile.kinds import Kind
 from overlock_tools.profile.naming import Kernel, Names
-from overlock_tools.profile.seen import HOLDER, Cause, KernelLock, Lock, Seen, Stack
+from overlock_tools.profile.seen import HOLDER, Cause, KernelLock, Lock, Onward, Seen, Stack
 
 FORMAT = "overlock profile 1"
 MOST = 100  # locks that are listed, those with the longest waits
@@ -157,8 +157,29 @@ def _on_purpose(row: Report) -> Report:
     return row | {"kind": f"{row['kind']} whose holder waits on purpose", "is_lock": False}
 
 
-def _rows(lock: Lock, told: dict[int, _Told], found: list[Cause], names: Names) -> Iterator[Report]:
-    """One, or more where its holder waits for something that is no lock."""
+def _scaled(parts: dict[str, int], part: int, whole: int) -> dict[str, int]:
+    return {name: ns * part // whole for name, ns in parts.items()}
+
+
+def _split_onward(row: Report, ns: int) -> Report:
+    """The waits without which their threads would have waited for work meanwhile."""
+    whole = row["wait_ns"]
+    off = {name: _scaled(row[name], ns, whole) for name in ("split", "wall")}
+    for name in off:
+        row[name] = _scaled(row[name], whole - ns, whole)
+    row["wait_ns"] -= ns
+    kind = f"{row['kind']} on the way to a wait for work"
+    return row | {"kind": kind, "is_lock": False, "wait_ns": ns, **off}
+
+
+def _rows(
+    lock: Lock,
+    told: dict[int, _Told],
+    found: list[Cause],
+    onwards: list[Onward],
+    names: Names,
+) -> Iterator[Report]:
+    """One; or more, where its holder waits for what is no lock, or its waiters do next."""
     row = _futex(lock, told[lock.address], found, names)
     at_futexes = [one for one in found if one.at in told] if row["is_lock"] else []
     for use in (kinds.Use.PURPOSE, kinds.Use.UNKNOWN):
@@ -168,6 +189,11 @@ def _rows(lock: Lock, told: dict[int, _Told], found: list[Cause], names: Names) 
             return
         if ns := min(ns, row["split"].get(HELD_UP, 0)):
             yield _split_off(row, ns, use == kinds.Use.PURPOSE)
+    to_work = (
+        one.ns for one in onwards if one.to in told and told[one.to].kind.name in kinds.FOR_WORK
+    )
+    if row["is_lock"] and (ns := min(sum(to_work), row["wait_ns"])):
+        yield _split_onward(row, ns)
     if row["wait_ns"] > 0:
         yield row
 
@@ -301,12 +327,15 @@ def _locks(seen: Seen, names: Names) -> list[Report]:
     found: dict[int, list[Cause]] = defaultdict(list)
     for cause in seen.causes:
         found[cause.address].append(cause)
+    onwards: dict[int, list[Onward]] = defaultdict(list)
+    for onward in seen.onwards:
+        onwards[onward.address].append(onward)
     told = _told(seen, names)
     futexes = [
         row
         for lock in seen.locks
         if lock.wait_ns
-        for row in _rows(lock, told, found[lock.address], names)
+        for row in _rows(lock, told, found[lock.address], onwards[lock.address], names)
     ]
     joins = _joins(seen)
     for one in futexes:

@@ -69,6 +69,15 @@ class Cause:
 
 
 @dataclass(frozen=True)
+class Onward:
+    """Of waits at `address`, what their threads would else have waited at `to`, where they went."""
+
+    address: Count
+    to: Count
+    ns: Count
+
+
+@dataclass(frozen=True)
 class KernelLock:
     flags: Count
     waits: Count
@@ -146,6 +155,7 @@ class Seen:
     identities: list[str] = field(default_factory=list)  # of modules: profile/unwind.h
     why: str = ""  # by looks
     looks: Count = NONE  # by looks
+    onwards: list[Onward] = field(default_factory=list)
     children: Count = NONE  # processes that it started, which nobody watched
     changes: list[Any] = field(default_factory=list)  # for profile/timeline.py, as they came
 
