@@ -1065,6 +1065,14 @@ static __always_inline void goes(struct task_struct *task, struct task_struct *n
 	turns(task, t, asleep_as(task, t, state, syscall), now);
 }
 
+static __always_inline void gets_cpu(struct task_struct *task, struct thread_seen *t, __u64 now)
+{
+	turns(task, t, STATE_RUNS, now);
+	comes_back(task->pid);
+	if (t->passing)
+		goes_on(t, task->pid, now);
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(switches, bool preempted, struct task_struct *from, struct task_struct *to,
 	     unsigned int state)
@@ -1085,12 +1093,8 @@ int BPF_PROG(switches, bool preempted, struct task_struct *from, struct task_str
 	if (!theirs)
 		return 0;
 	t = thread_of(to, STATE_RUNS, now);
-	if (!t)
-		return 0;
-	turns(to, t, STATE_RUNS, now);
-	comes_back(to->pid);
-	if (t->passing)
-		goes_on(t, to->pid, now);
+	if (t)
+		gets_cpu(to, t, now);
 	return 0;
 }
 
@@ -1102,6 +1106,7 @@ int BPF_PROG(runs, struct task_struct *task, __u64 ran_ns)
 {
 	__u32 id = task->pid, cpu = bpf_get_smp_processor_id() % MOST_CPUS;
 	struct thread_seen *t;
+	__u64 now;
 
 	running[cpu].ns += ran_ns;
 	if (running[cpu].ns < LOOK_NS || task->tgid != process ||
@@ -1109,8 +1114,13 @@ int BPF_PROG(runs, struct task_struct *task, __u64 ran_ns)
 		return 0;
 	running[cpu].ns = 0;
 	t = bpf_map_lookup_elem(&threads, &id);
-	if (t && !t->lock)
-		look_at_locks(t, id, bpf_ktime_get_ns());
+	if (!t)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (t->state != STATE_RUNS) /* now and then the switch to it is not seen */
+		gets_cpu(task, t, now);
+	if (!t->lock)
+		look_at_locks(t, id, now);
 	return 0;
 }
 
