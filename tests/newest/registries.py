@@ -158,3 +158,13 @@ def test_the_newest_answers_as_without(
         way: said([*run, *options, "--", *words], tmp_path, **env) for way, options in WAYS.items()
     }
     assert answers == dict.fromkeys(WAYS, alone)
+    report = tmp_path / "report.json"
+    said([*run, "--lock", "tas_yield", "--output", report, "--", *words], tmp_path, **env)
+    # Locks of Rust are words of their own, with futex calls: there is no mutex to replace.
+    assert (acquisitions(report) > 0) == (name not in CRATES)
+
+
+def acquisitions(report: Path) -> int:
+    """Of the program's mutexes, by Overlock's lock: `run` has reached it."""
+    sites = json.loads(report.read_text())["sites"]["sites"]
+    return sum(site["events"].get("ACQUIRE", 0) for site in sites)

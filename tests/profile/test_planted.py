@@ -290,9 +290,10 @@ def test_who_yields(build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["healthy_many", "healthy_pool", "healthy_crunchers"])
 def test_no_alarm_for_healthy_ones(build: Build, tmp_path: Path, name: str) -> None:
+    """A thread that a lock made sleep may be last in line for a CPU, which the others use."""
     found = profile(build(name), tmp_path)
-    assert found.said.startswith("No lock trouble")
-    assert not found.report["advice"]
+    assert found.said.startswith(("No lock trouble", "No throughput is lost to locks")), found.said
+    assert not any(map(advice.is_worth, found.report["advice"]))
 
 
 @pytest.mark.parametrize(("how", "is_lost"), [("waits", 0), ("works", 1), ("timed", 1)])

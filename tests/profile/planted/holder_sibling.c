@@ -6,7 +6,7 @@ static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER;
 static volatile bool over;
 static _Atomic int crunching;
 
-enum { CRUNCHERS = 3 };
+enum { CRUNCHERS = 3, WAITERS = 4 }; /* so many that the lock matters, whoever has turns */
 
 static void section(uint64_t ns)
 {
@@ -56,9 +56,11 @@ int main(void)
 {
 	be_alone_in_turns();
 	bodies[0] = holder;
-	bodies[1] = waiter;
-	bodies[2] = bodies[3] = bodies[4] = cruncher;
-	run_threads(5);
+	for (int k = 1; k <= CRUNCHERS; k++)
+		bodies[k] = cruncher;
+	for (int k = 1; k <= WAITERS; k++)
+		bodies[CRUNCHERS + k] = waiter;
+	run_threads(1 + CRUNCHERS + WAITERS);
 	tell("preempted", &shared_lock);
 	return 0;
 }

@@ -15,9 +15,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { WAIT_US = 1000000, PAGE = 4096, SIZE = 16 * PAGE };
+enum { WAIT_MS = 1000, LOOK_US = 10000, PAGE = 4096, SIZE = 16 * PAGE };
 
 __asm__(".text; .skip 16384"); /* so that it is several pages, and each has some code */
 
@@ -50,6 +51,20 @@ static uintptr_t distance(void)
 	return (uintptr_t)await_there - (base + code->p_vaddr);
 }
 
+/* On a busy machine it takes the profiler longer, too. */
+static void wait_for_cpu_time_of(pthread_t thread)
+{
+	struct timespec ran = { 0 };
+	clockid_t clock;
+
+	if (pthread_getcpuclockid(thread, &clock))
+		abort();
+	while (ran.tv_sec * 1000 + ran.tv_nsec / 1000000 < WAIT_MS) {
+		usleep(LOOK_US);
+		clock_gettime(clock, &ran);
+	}
+}
+
 static void wait_in(const char *file, off_t offset, char *place, uintptr_t distance)
 {
 	int fd = open(file, O_RDONLY);
@@ -62,7 +77,7 @@ static void wait_in(const char *file, off_t offset, char *place, uintptr_t dista
 	told = 0;
 	if (pthread_create(&waiter, 0, (void *(*)(void *))(mapped + distance), &told))
 		abort();
-	usleep(WAIT_US);
+	wait_for_cpu_time_of(waiter);
 	told = 1;
 	pthread_join(waiter, 0);
 	munmap(place, SIZE);
