@@ -110,6 +110,38 @@ def test_nothing_is_predicted_where_the_cpus_are_used_up() -> None:
     assert "no faster" in show.whole(found)
 
 
+def test_a_lock_that_costs_no_throughput_is_no_alarm() -> None:
+    split = {"holder": {"preempted": 100 * MS}}
+    seen_there = {"locks": [lock(waited=split, wall=split)]}
+    all_used = {"running": 80 * MS, "preempted": 100 * MS}
+    said = show.sentences(report_of(times=all_used, **seen_there))[0]
+    assert said.startswith("No throughput is lost to locks, by the model")
+    assert "server spent 36 % of its active time waiting for locks" in said
+    assert show.sentences(report_of(**seen_there))[0].startswith("server spent 56 % of")
+
+
+@pytest.mark.parametrize(
+    ("function", "is_lost"), [("pthread_cond_wait", False), ("pthread_barrier_wait", True)]
+)
+def test_a_wait_for_a_lock_before_another_wait(function: str, is_lost: bool) -> None:
+    """Is no loss if the other one is for work: 70 of 100 ms, of all causes alike."""
+    found = report.make(
+        made(
+            locks=[lock(), lock(address=0x9000, owners=0, value=0, wait_ns=500 * MS)],
+            onwards=[{"address": ADDRESS, "to": 0x9000, "ns": 70 * MS}],
+            stacks=[frames_of(0x10, at=0x9000)],
+        ),
+        calls_at(0x10, function),
+        "server",
+        {},
+    )
+    rows = [one for one in found["locks"] if one["address"] == ADDRESS]
+    assert sum(one["wait_ns"] for one in rows if one["is_lock"]) == (100 if is_lost else 30) * MS
+    assert sum(one["wait_ns"] for one in rows) == 100 * MS
+    for row in rows:
+        assert row["split"]["holder_preempted"] == row["wait_ns"] * 6 // 10
+
+
 def test_a_quota_counts_as_cpus() -> None:
     found = _make(made(), {"quota": 1.0})
     assert found["advice"][0]["predicted"] == pytest.approx(100 / 80)
