@@ -37,6 +37,12 @@ def test_a_device_needs_no_folder_to_write_to() -> None:
     files.check_writable(Path("/dev/null"))
 
 
+def test_no_file_can_be_made_in_proc() -> None:
+    """Root may write to that folder, by its permissions."""
+    with pytest.raises(Fail, match=r"/proc/x.json cannot be written: it does not exist"):
+        files.check_writable(Path("/proc/x.json"))
+
+
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
     path = tmp_path / "file"
     files.write(path, "old and longer")

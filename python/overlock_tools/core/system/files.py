@@ -52,6 +52,8 @@ def check_writable(path: Path) -> None:
         raise Fail(f"{path} is a folder; give a file")
     if path == STDOUT or (is_stream(path) and os.access(path, os.W_OK)):
         return
+    if is_stream(path) and not path.exists():
+        raise Fail(f"{path} cannot be written: it does not exist, and cannot be made")
     if not path.parent.is_dir():
         raise Fail(
             f"{path} cannot be written: the folder {path.parent} does not exist; create it first"
