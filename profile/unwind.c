@@ -244,14 +244,114 @@ static bool may_read_again(void)
 	return now.spent <= START_NS + (now_ns() - now.opened) / ONE_IN;
 }
 
+/* Of a file's mappings, those that follow each other with offsets that do not decrease. */
+struct image {
+	unsigned number, major, minor;
+	uint64_t file, offset;
+};
+
+/* Modules as they were. One that something else is mapped over has gone; others may be asked for still. */
+struct former {
+	char *name;
+	uint64_t from, end;
+	bool gone;
+};
+
+static struct {
+	struct former modules[MOST_MODULES];
+	unsigned n;
+} former;
+
+static int remember(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr low, void *arg)
+{
+	struct former *f = &former.modules[former.n];
+	Dwarf_Addr end;
+
+	(void)user, (void)arg;
+	dwfl_module_info(module, NULL, NULL, &end, NULL, NULL, NULL, NULL);
+	*f = (struct former){ strdup(name), low, end, false };
+	return f->name && ++former.n < MOST_MODULES ? DWARF_CB_OK : DWARF_CB_ABORT;
+}
+
+static void report_former(void)
+{
+	for (unsigned i = 0; i < former.n; i++) {
+		const struct former *f = &former.modules[i];
+
+		if (!f->gone)
+			dwfl_report_module(now.dwfl, f->name, f->from, f->end);
+		free(f->name);
+	}
+	former.n = 0;
+}
+
+/* The line with its image's number in place of the file's. */
+static void tell_mapping(FILE *to, const char *line, struct image *last)
+{
+	struct image is = { .number = last->number };
+	uint64_t from, end;
+	int name = 0;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64 " %n", &from,
+		   &end, &is.offset, &is.major, &is.minor, &is.file, &name) < 6)
+		return;
+	for (unsigned i = 0; i < former.n; i++)
+		former.modules[i].gone |=
+			from < former.modules[i].end && former.modules[i].from < end;
+	if (!strcmp(line + name, "[vdso]\n")) {
+		char vdso[32];
+
+		snprintf(vdso, sizeof(vdso), "[vdso: %d]", now.living);
+		dwfl_report_module(now.dwfl, vdso, from, end);
+	}
+	if (line[name] != '/')
+		return;
+	if (is.file != last->file || is.major != last->major || is.minor != last->minor ||
+	    is.offset < last->offset)
+		is.number++;
+	fprintf(to, "%" PRIx64 "-%" PRIx64 " r--p %" PRIx64 " 0:1 %u %s", from, end, is.offset,
+		is.number, line + name);
+	*last = is;
+}
+
+/*
+ * libdwfl takes all mappings of a file in a row for one module, however far apart. V8 maps its own code a second
+ * time; so they are told as mappings of two files.
+ */
+static void report_modules(void)
+{
+	char path[64], line[2 * PATH_BYTES], *text = NULL;
+	struct image last = { 0 };
+	size_t bytes;
+	FILE *maps, *told = open_memstream(&text, &bytes);
+
+	if (!told)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/maps", now.living);
+	maps = fopen(path, "re");
+	while (maps && fgets(line, sizeof(line), maps))
+		tell_mapping(told, line, &last);
+	if (maps)
+		fclose(maps);
+	fclose(told);
+	told = bytes ? fmemopen(text, bytes, "r") : NULL;
+	if (told) {
+		dwfl_linux_proc_maps_report(now.dwfl, told);
+		fclose(told);
+	}
+	free(text);
+}
+
 static void map(void)
 {
 	uint64_t begin = now_ns();
 
 	now.living = living_thread();
 	scan_forget();
-	dwfl_report_begin_add(now.dwfl);
-	dwfl_linux_proc_report(now.dwfl, now.living);
+	dwfl_getmodules(now.dwfl, remember, NULL, 0);
+	dwfl_report_begin(now.dwfl);
+	report_modules();
+	report_former();
 	dwfl_report_end(now.dwfl, NULL, NULL);
 	now.looked = now_ns();
 	now.spent += now.looked - begin;
