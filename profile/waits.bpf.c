@@ -551,6 +551,12 @@ static __always_inline void place_of(struct task_struct *task, struct place_in_c
 	*syscall = regs->orig_ax;
 }
 
+/* About that long: a program that waits in step with its looks would show the same thread each time. */
+static __always_inline __u64 about(__u64 ns)
+{
+	return ns / 2 + bpf_get_prandom_u32() % (ns | 1);
+}
+
 /*
  * Stacks cost more than all else: a few of each lock's, and of long waits more. The first long wait of each
  * is looked at in any case: by its stack alone it is known what is waited for.
@@ -562,8 +568,8 @@ static __always_inline bool is_due(__u64 *of_lock, __u64 now, __u64 ns)
 
 	if (!first && (now < *of_lock || now < *of_all))
 		return false;
-	*of_lock = now + stack_gap_ns;
-	*of_all = now + (ns >= long_wait_ns ? long_gap_ns : stack_gap_ns);
+	*of_lock = now + about(stack_gap_ns);
+	*of_all = now + about(ns >= long_wait_ns ? long_gap_ns : stack_gap_ns);
 	return true;
 }
 
@@ -1346,7 +1352,7 @@ static __always_inline void sample_kernel(__u32 id)
 	now = bpf_ktime_get_ns();
 	if (now < next_yield)
 		return;
-	next_yield = now + stack_gap_ns;
+	next_yield = now + about(stack_gap_ns);
 	t = bpf_map_lookup_elem(&threads, &id);
 	if (t) {
 		ns = t->ns[STATE_YIELDS] - t->yields_told;

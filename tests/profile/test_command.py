@@ -115,7 +115,7 @@ def test_what_is_verified_is_the_first_command(monkeypatch: pytest.MonkeyPatch) 
 
 def test_what_proc_shows_of_a_futex() -> None:
     waits = "202 0x7f00 0x80 0x2 0x0 0x0 0x0 0x7ffe 0x7f12"
-    assert sampler._futex(waits) == (True, (0x7F00, 0, 2))
+    assert sampler._futex(waits) == (True, (0x7F00, 0x80, 2))
     assert sampler._futex("202 0x7f00 0x81 0x1 0x0 0x0 0x0 0x7ffe 0x7f12") == (True, None)
     assert sampler._futex("0 0x3 0x7f00 0x1 0x0 0x0 0x0 0x7ffe 0x7f12") == (False, None)
     assert sampler._futex("running") == (False, None)

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Where BPF is refused: threads are stopped for a look, and nothing is lost by that."""
 
+import ctypes
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -106,6 +108,32 @@ def test_where_ptrace_is_refused_it_says_so(monkeypatch: pytest.MonkeyPatch) -> 
 
 def look(cpu: int, since: float, state: str = "R") -> Look:
     return Look("worker", state, 0, 0, 0, 0, None, False, cpu, since)
+
+
+@pytest.mark.parametrize(
+    ("op", "number", "owner", "joins"),
+    [
+        (0x09, True, False, True),
+        (0x89, True, False, False),  # the kernel does not wake that one
+        (0x09, False, False, False),
+        (0x09, True, True, False),  # a mutex behind another one that is held
+    ],
+)
+def test_a_join_by_what_glibc_keeps_of_the_other_thread(
+    op: int, number: bool, owner: bool, joins: bool
+) -> None:
+    """As of glibc 2.43, which waits with no thread's number."""
+    own = threading.get_native_id()
+    memory = (ctypes.c_uint32 * 512)()
+    memory[100] = own if number else 0
+    memory[300:305] = [2, 0, own if owner else 0, 1, 0]
+    looks = {own: Look("-", "R", 0, 0, 0, 0, None, False, 0, 0.0)}
+    looking = sampler.Sampler(os.getpid(), "")
+    looking.names[own] = "-"
+    try:
+        assert looking._joins(ctypes.addressof(memory) + 4 * 300, op, 2, looks) == joins
+    finally:
+        looking.close()
 
 
 def test_who_has_a_cpu_is_whom_the_scheduler_looked_at_last() -> None:

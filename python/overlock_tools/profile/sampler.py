@@ -26,9 +26,13 @@ STEP_S = 0.02
 PART = 20  # of the time, one in so many is spent on looks, but for the first ones
 CREDIT_S = 0.2  # which short programs need
 CHILDREN_S = 0.2
-FUTEX, COMMAND, WAIT, WAIT_BITSET = 202, 0x7F, 0, 9
+FUTEX, COMMAND, PRIVATE, WAIT, WAIT_BITSET = 202, 0x7F, 0x80, 0, 9
+# Since glibc 2.43 a thread that joins waits with this value until the kernel clears the word. It is
+# some way behind the number of the thread that is joined, in what glibc keeps of that.
+JOINED, BEFORE = 2, 1024
 MUTEX = struct.Struct("=IIIII")  # word, count, owner, users, kind: glibc's, of 64 bits
 MOST_KIND = 0x3FF
+WORD = 4
 USER, PROCESSOR = 11, 36  # of /proc/PID/stat, behind the name
 
 
@@ -42,7 +46,7 @@ class Look:
     user_ticks: int
     system_ticks: int
     delayed_ns: int
-    waits_at: tuple[int, int, int] | None  # address, operation, value
+    waits_at: tuple[int, int, int] | None  # address, operation with PRIVATE, value
     in_futex: bool
     cpu: int  # its last one
     since: float  # when the kernel last looked at its CPU time, in ms; of one that is able to run
@@ -70,7 +74,7 @@ def _futex(text: str) -> tuple[bool, tuple[int, int, int] | None]:
         return False, None
     address, op, value = (int(word, 16) for word in words[1:4])
     waits = op & COMMAND in (WAIT, WAIT_BITSET)
-    return True, (address, op & COMMAND, value & 0xFFFFFFFF) if waits else None
+    return True, (address, op & (COMMAND | PRIVATE), value & 0xFFFFFFFF) if waits else None
 
 
 def _read(name: str) -> str:
@@ -215,10 +219,10 @@ class Sampler:
     def _waits(self, looks: dict[int, Look], ns: float) -> None:
         waiting: dict[int, list[int]] = defaultdict(list)
         for tid, one in looks.items():
-            if one.waits_at and one.waits_at[2] not in self.names:  # a thread's number: a join
+            if one.waits_at and not self._joins(*one.waits_at, looks):
                 address, op, value = one.waits_at
                 waiting[address].append(tid)
-                self.locks.setdefault(address, _LockSum(op, value))
+                self.locks.setdefault(address, _LockSum(op & COMMAND, value))
         for address, tids in waiting.items():
             lock = self.locks[address]
             role, parts = self._subject(lock, address, looks, ns)
@@ -229,25 +233,40 @@ class Sampler:
         for address, lock in self.locks.items():
             lock.at_once = set(waiting.get(address, ()))
 
+    def _joins(self, address: int, op: int, value: int, looks: dict[int, Look]) -> bool:
+        """Or waits for another thread's end; before glibc 2.43 with that thread's number."""
+        if value in self.names:
+            return True
+        if (op, value) != (WAIT_BITSET, JOINED) or self._owner(address, looks):
+            return False
+        raw = self._memory(address - BEFORE, BEFORE, looks)
+        return any(word in self.names for (word,) in struct.iter_unpack("=I", raw))
+
+    def _owner(self, address: int, looks: dict[int, Look]) -> int:
+        """Of a mutex with waiters. 0: it is free, or none."""
+        raw = self._memory(address, MUTEX.size, looks)
+        if len(raw) < MUTEX.size:
+            return 0
+        word, _, owner, users, kind = MUTEX.unpack(raw)
+        return owner if word and owner in looks and users and kind <= MOST_KIND else 0
+
     def _subject(
         self, lock: _LockSum, address: int, looks: dict[int, Look], ns: float
     ) -> tuple[str, dict[str, int]]:
         """Who has to do something next, and what that thread did."""
-        raw = self._memory(address, looks)
-        if len(raw) < MUTEX.size or lock.value != CONTENDED:
+        if lock.value != CONTENDED:
             return UNKNOWN, {"running": int(ns)}
-        word, _, owner, users, kind = MUTEX.unpack(raw)
-        if not word:
-            return NEXT, {"waking": int(ns)}
-        if owner in looks and users and kind <= MOST_KIND:
+        if owner := self._owner(address, looks):
             lock.owners += 1
             return HOLDER, self._states(owner, looks[owner], ns)
+        if self._memory(address, WORD, looks) == bytes(WORD):
+            return NEXT, {"waking": int(ns)}
         return UNKNOWN, {"running": int(ns)}
 
-    def _memory(self, address: int, looks: dict[int, Look]) -> bytes:
+    def _memory(self, address: int, size: int, looks: dict[int, Look]) -> bytes:
         """By a thread that lives: the first one may have ended before the others."""
         living = next(tid for tid, one in looks.items() if one.state not in "ZX")
-        return read_memory(self.pid, living, address, MUTEX.size)
+        return read_memory(self.pid, living, address, size)
 
     def seen(self) -> Seen:
         """In the agent's form; what it has no knowledge of is 0 or empty."""
