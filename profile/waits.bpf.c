@@ -652,6 +652,34 @@ __noinline int goes_onward(struct thread_seen *t, __u64 to, __u64 ns)
 	return 0;
 }
 
+/* Of a wait's beginning: what its thread gave away by yields right before, one after the other. */
+__noinline int yielded_before(const struct thread_seen *t, __u64 to, __u64 now)
+{
+	struct onward key = { .to = to };
+	__u64 none = 0, ns = 0, *sum;
+
+	if (!t)
+		return 0;
+	for (__u64 i = 1; i <= ABSENCES; i++) {
+		const struct absence *a = &t->absences[(t->absent - i) % ABSENCES];
+
+		if (i > t->absent || now - a->to > WORKED_NS)
+			break;
+		if (a->state == STATE_YIELDS)
+			ns += a->to - a->from;
+		else if (a->state != STATE_READY)
+			break;
+		now = a->from;
+	}
+	if (!ns)
+		return 0;
+	bpf_map_update_elem(&onwards, &key, &none, BPF_NOEXIST);
+	sum = bpf_map_lookup_elem(&onwards, &key);
+	if (sum)
+		__sync_fetch_and_add(sum, ns);
+	return 0;
+}
+
 static __always_inline void has_been_waiting(struct thread_seen *t, __u64 address, __u64 ns,
 					     __u64 now)
 {
@@ -741,6 +769,7 @@ static __always_inline void begins_to_wait(struct thread_seen *t, __u32 self, __
 	t->passed = 0;
 	if (ran_so_far(t, now) - t->before_ran > WORKED_NS)
 		t->before = 0;
+	yielded_before(t, address, now);
 	at = lock_of(address, t->op, t->value, now);
 	if (!at)
 		return;

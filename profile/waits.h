@@ -106,7 +106,7 @@ struct cause {
 	__u32 unused;
 };
 
-/* A thread went on from a wait at one futex to a wait at another. */
+/* A thread went on from a wait at one futex, or from yields (0), to a wait at another. */
 struct onward {
 	__u64 from, to;
 };

@@ -244,6 +244,24 @@ def test_unknown_yields_are_no_futexes() -> None:
     assert "futex" not in first
 
 
+@pytest.mark.parametrize(("ns", "unclear"), [(80 * MS, 0), (60 * MS, 40 * MS)])
+def test_yields_before_a_wait_on_purpose_are_for_it(ns: int, unclear: int) -> None:
+    """As of C++'s atomics: the rest found what they wait for before they slept, if it is little."""
+    found = report.make(
+        made(
+            locks=[lock(address=0x9000, owners=0, value=0)],
+            times={"running": 10 * MS, "yielding": 100 * MS, "lock": 100 * MS},
+            onwards=[{"address": 0, "to": 0x9000, "ns": ns}],
+            stacks=[frames_of(0x10, at=0x9000)],
+        ),
+        calls_at(0x10, "pthread_cond_wait"),
+        "server",
+        {},
+    )
+    assert found["unsure_ns"] == unclear
+    assert show.sentences(found)[0].startswith("Cannot tell" if unclear else "No lock trouble")
+
+
 @pytest.mark.parametrize(
     ("more", "is_join"),
     [

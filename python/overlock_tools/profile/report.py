@@ -2,7 +2,7 @@
 """What was seen, as the document that `--json` writes and that all else is made from."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -214,15 +214,25 @@ def _spin(spin: spins.Spin, seen: Seen, names: Names) -> Report:
     }
 
 
-def _yields(seen: Seen, told: Iterable[_Told], names: Names) -> list[Report]:
-    """By where in the program: the time of those that yield, and what they run meanwhile."""
+def _yields(seen: Seen, told: dict[int, _Told], names: Names) -> list[Report]:
+    """By where in the program: the time of those that yield, and what they run meanwhile.
+
+    Of what threads gave away right before they waited on purpose, the purpose is known; if that is
+    most of it, so it is of the rest, whose threads found what they wait for before they slept.
+    """
     stacks = [stack for stack in seen.stacks if stack.of == "yielder"]
-    waiters = [(stack, one.kind, one.site) for one in told for stack in one.waiters]
+    waiters = [(stack, one.kind, one.site) for one in told.values() for stack in one.waiters]
     ran = round(seen.samples_yield * 1e9 / seen.hertz)
     total = sum(stack.seen for stack in stacks)
     all_ns = sum(stack.ns for stack in stacks)
     gave = seen.times.get("yielding", 0)
-    unseen = max(0, gave - all_ns)  # by threads that no sample met in a yield
+    on_purpose = sum(
+        one.ns
+        for one in seen.onwards
+        if not one.address and one.to in told and told[one.to].kind.use == kinds.Use.PURPOSE
+    )
+    unclear = gave - on_purpose if on_purpose < MOSTLY * gave else 0
+    unseen = max(0, min(unclear, gave - all_ns))  # by threads that no sample met in a yield
     found = [
         _yield(
             stack,
@@ -233,10 +243,17 @@ def _yields(seen: Seen, told: Iterable[_Told], names: Names) -> list[Report]:
         )
         for stack in stacks
     ]
+    found = [row if row["is_known"] else _at_most(row, unclear) for row in found]
     if unseen:
         row = _spinning(Call(None), kinds.UNSEEN_YIELDS)
         found.append(row | {"holder_by": "nothing", "wait_ns": unseen, "split": {"yields": unseen}})
     return found
+
+
+def _at_most(row: Report, ns: int) -> Report:
+    """Of what was given away; what the calls took themselves is known."""
+    ns = min(row["wait_ns"], row["ran_ns"] + ns)
+    return row | {"wait_ns": ns, "split": dict.fromkeys(row["split"], ns)}
 
 
 def _yield(
@@ -344,7 +361,7 @@ def _locks(seen: Seen, names: Names) -> list[Report]:
     spun = spins.find(seen, names)
     names.learn_variables(spin.variable for spin in spun if 0 < spin.variable[1] < MOST_BYTES)
     spinning = [_spin(spin, seen, names) for spin in spun]
-    yields = _yields(seen, told.values(), names)
+    yields = _yields(seen, told, names)
     by_wait = sorted(futexes + spinning + yields, key=lambda lock: -lock["wait_ns"])
     return sorted(
         _alike(by_wait),

@@ -70,7 +70,10 @@ class Cause:
 
 @dataclass(frozen=True)
 class Onward:
-    """Of waits at `address`, what their threads would else have waited at `to`, where they went."""
+    """Of waits at `address`, what their threads would else have waited at `to`, where they went.
+
+    Of address 0: what they gave away by yields right before they waited at `to`.
+    """
 
     address: Count
     to: Count
