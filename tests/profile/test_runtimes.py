@@ -154,8 +154,8 @@ def test_no_alarm_for_waits_on_purpose(
     program = make(source, command, "")
     if (kind, command) == ("latch", CXX) and _waits_in_the_library(program):
         pytest.skip("libstdc++ 16 inlines a latch, and only debug information tells of it")
-    first, *others = [*_before_others(), str(program), kind]
-    found = profile(Path(first), tmp_path, *others)
+    words = [*_before_others(), str(program), kind]
+    found = profile(Path(words[0]), tmp_path, *words[1:])
     waited = sum(one["wait_ns"] for one in found.report["locks"])
     assert found.report["lost_ns"] <= 0.1 * waited, found.said
     if kind not in BY_USE:
