@@ -304,7 +304,7 @@ static void tell_mapping(FILE *to, const char *line, struct image *last)
 		snprintf(vdso, sizeof(vdso), "[vdso: %d]", now.living);
 		dwfl_report_module(now.dwfl, vdso, from, end);
 	}
-	if (line[name] != '/')
+	if (line[name] != '/' || !strchr(line + name, '\n')) /* a longer name than there may be */
 		return;
 	if (is.file != last->file || is.major != last->major || is.minor != last->minor ||
 	    is.offset < last->offset)

@@ -633,30 +633,33 @@ static __always_inline __u64 ran_so_far(const struct thread_seen *t, __u64 now)
 
 #define WORKED_NS	50000 /* of CPU time: more than it takes to find that somebody was faster */
 
-/*
- * Without its wait before, the thread would have begun this one as much earlier, and been woken when it was: what
- * both have in common was lost to neither. Pairs for which there is no room are told as lost.
- */
-__noinline int goes_onward(struct thread_seen *t, __u64 to, __u64 ns)
+/* Pairs for which there is no room are told as lost, or unknown. */
+static __always_inline void went_on(__u64 from, __u64 to, __u64 ns)
 {
-	struct onward key = { .to = to };
+	struct onward key = { .from = from, .to = to };
 	__u64 none = 0, *sum;
 
-	if (!t || !t->before || t->before == to)
-		return 0;
-	key.from = t->before;
 	bpf_map_update_elem(&onwards, &key, &none, BPF_NOEXIST);
 	sum = bpf_map_lookup_elem(&onwards, &key);
 	if (sum)
-		__sync_fetch_and_add(sum, ns < t->before_ns ? ns : t->before_ns);
+		__sync_fetch_and_add(sum, ns);
+}
+
+/*
+ * Without its wait before, the thread would have begun this one as much earlier, and been woken when it was: what
+ * both have in common was lost to neither.
+ */
+__noinline int goes_onward(const struct thread_seen *t, __u64 to, __u64 ns)
+{
+	if (t && t->before && t->before != to)
+		went_on(t->before, to, ns < t->before_ns ? ns : t->before_ns);
 	return 0;
 }
 
-/* Of a wait's beginning: what its thread gave away by yields right before, one after the other. */
+/* What a thread gave away right before it waits there, by yields one after the other. */
 __noinline int yielded_before(const struct thread_seen *t, __u64 to, __u64 now)
 {
-	struct onward key = { .to = to };
-	__u64 none = 0, ns = 0, *sum;
+	__u64 ns = 0;
 
 	if (!t)
 		return 0;
@@ -671,12 +674,8 @@ __noinline int yielded_before(const struct thread_seen *t, __u64 to, __u64 now)
 			break;
 		now = a->from;
 	}
-	if (!ns)
-		return 0;
-	bpf_map_update_elem(&onwards, &key, &none, BPF_NOEXIST);
-	sum = bpf_map_lookup_elem(&onwards, &key);
-	if (sum)
-		__sync_fetch_and_add(sum, ns);
+	if (ns)
+		went_on(0, to, ns);
 	return 0;
 }
 

@@ -240,7 +240,8 @@ class Sampler:
         if (op, value) != (WAIT_BITSET, JOINED) or self._owner(address, looks):
             return False
         raw = self._memory(address - BEFORE, BEFORE, looks)
-        return any(word in self.names for (word,) in struct.iter_unpack("=I", raw))
+        whole = raw[: len(raw) // WORD * WORD]
+        return any(word in self.names for (word,) in struct.iter_unpack("=I", whole))
 
     def _owner(self, address: int, looks: dict[int, Look]) -> int:
         """Of a mutex with waiters. 0: it is free, or none."""
