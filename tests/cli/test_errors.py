@@ -42,6 +42,7 @@ USAGE = [
     ((*SECTIONS, "--baseline", "tikcet"), r"unknown lock 'tikcet'; did you mean ticket\?"),
     ((*SECTIONS, "--json", "nowhere/x.json"), r"nowhere/x.json cannot be written: the folder"),
     ((*SECTIONS, "--json", "."), r"is a folder; give a file"),
+    (("locks", "--header"), r"'--header' requires an argument; see `overlock locks --help`"),
     ((*SECTIONS, "--lock", "./mine.h"), r"mine.h does not exist"),
     (("report", "absent.json", "-o", "r.html"), r"absent.json cannot be read: No such file"),
     (("report", "bad.json", "-o", "r.html"), r"bad.json is not a result of overlock bench"),

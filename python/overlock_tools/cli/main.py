@@ -5,7 +5,7 @@ import importlib
 import os
 import pkgutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
@@ -125,9 +125,11 @@ def cli() -> None:
     """
 
 
-def usage_message(error: click.UsageError) -> str:
+def usage_message(error: click.UsageError, args: Sequence[str]) -> str:
+    """click's parser does not say in which command an option lacks its argument."""
     text = error.format_message().rstrip(".")
-    path = error.ctx.command_path if error.ctx else "overlock"
+    command = [args[0]] if args and args[0] in NAMES else []
+    path = error.ctx.command_path if error.ctx else " ".join(["overlock", *command])
     return f"{text}; see `{path} --help`"
 
 
@@ -135,12 +137,12 @@ def usage_message(error: click.UsageError) -> str:
 NO_ARGS = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 
-def refused(error: click.ClickException) -> int:
+def refused(error: click.ClickException, args: Sequence[str]) -> int:
     if isinstance(error, NO_ARGS):
         click.echo(error.message)
         return 0
     if isinstance(error, click.UsageError):
-        say(usage_message(error))
+        say(usage_message(error, args))
         return USAGE
     say(error.format_message())
     return error.exit_code
@@ -158,7 +160,7 @@ def run(args: list[str] | None = None) -> int:
         say(f"this needs the package {OPTIONAL[error.name]}")
         return MISSING
     except click.ClickException as error:
-        return refused(error)
+        return refused(error, sys.argv[1:] if args is None else args)
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except BrokenPipeError:  # the reader, `head` say, has had enough
