@@ -7,6 +7,10 @@ pub fn work(seed: u64, turns: u64) -> u64 {
     (0..turns).fold(seed, |n, _| black_box(n.wrapping_mul(6364136223846793005).wrapping_add(1)))
 }
 
+/// On cache lines of its own.
+#[repr(align(128))]
+pub struct Apart<T>(pub T);
+
 /// A lock around a number.
 pub trait Lock: Sync {
     fn make() -> Self;

@@ -28,11 +28,11 @@ const WRITES: u64 = 16;
 
 /// The time of `each` sections of each of `n` threads, over `n`.
 fn contend<L: Lock>(n: usize, each: u64, writes: u64) -> Duration {
-    let (lock, start) = (L::make(), Barrier::new(n + 1));
+    let (lock, start) = (Apart(L::make()), Barrier::new(n + 1));
     let mut begin = None;
     thread::scope(|threads| {
         for me in 0..n as u64 {
-            let (lock, start) = (&lock, &start);
+            let (lock, start) = (&lock.0, &start);
             threads.spawn(move || {
                 start.wait();
                 let mut own = me;
@@ -53,7 +53,7 @@ fn contend<L: Lock>(n: usize, each: u64, writes: u64) -> Duration {
 }
 
 fn alone<L: Lock>(c: &mut Criterion, group: &str, name: &str) {
-    let lock = L::make();
+    let Apart(lock) = &Apart(L::make());
     c.bench_function(&format!("uncontended/{}/{}", group, name), |b| {
         b.iter(|| lock.write(|n| *n = black_box(*n)))
     });

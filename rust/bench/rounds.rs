@@ -66,11 +66,12 @@ fn used() -> [f64; 3] {
 type Measure = fn(usize, &Load, Duration) -> Rate;
 
 fn contend<L: Lock>(n: usize, load: &Load, time: Duration, writes: u64) -> Rate {
-    let (lock, start, over) = (L::make(), Barrier::new(n + 1), AtomicBool::new(false));
+    let (lock, start) = (Apart(L::make()), Barrier::new(n + 1));
+    let over = Apart(AtomicBool::new(false));
     thread::scope(|threads| {
         let threads: Vec<_> = (0..n as u64)
             .map(|me| {
-                let (lock, start, over) = (&lock, &start, &over);
+                let (lock, start, over) = (&lock.0, &start, &over.0);
                 threads.spawn(move || {
                     start.wait();
                     let (mut own, mut turn) = (me, 0);
@@ -91,7 +92,7 @@ fn contend<L: Lock>(n: usize, load: &Load, time: Duration, writes: u64) -> Rate 
         let begin = Instant::now(); // before the last comes: no thread has begun
         start.wait();
         thread::sleep(time);
-        over.store(true, Relaxed);
+        over.0.store(true, Relaxed);
         let turns: Vec<u64> = threads.into_iter().map(|t| t.join().unwrap()).collect();
         let (ns, all) = (begin.elapsed().as_nanos() as f64, turns.iter().sum::<u64>() as f64);
         let (after, busy) = (used(), busy_ns() - busy);
