@@ -5,8 +5,8 @@
 //!     cargo bench --bench rounds -- mutex/8x short        what has all of these words in its name
 //!     cargo bench --bench rounds -- --rounds 5 --ms 300   so many rounds; so long for each lock in each
 //!
-//! A round in which other programs used more than `OTHERS` of the CPUs is repeated, up to nine times as many rounds in
-//! all. Judge by the ratios, which are taken within each round. Each number is the median of the rounds, and the least and the greatest. `ns`: wall time over the sections of
+//! A round in which other programs used more than `OTHERS` of the CPUs is repeated after a second, `REPEATS` times at
+//! most. Judge by the ratios, which are taken within each round. Each number is the median of the rounds, and the least and the greatest. `ns`: wall time over the sections of
 //! all threads together. `CPU ns`: the same of the CPU time of all threads. `overlock's rate`: that lock's `ns` over overlock's in the same round; more than 1 means that
 //! overlock was faster. `sleeps`,
 //! `preemptions`: voluntary and other context switches in a million sections. `least share`: the sections of the thread that had fewest, over the mean of all threads.
@@ -34,6 +34,7 @@ const LOADS: [Load; 4] = [
     Load { name: "half", inside: 25, outside: 100, writes: 2 },
 ];
 const OTHERS: f64 = 0.06;
+const REPEATS: usize = 60;
 const PER_CPU: [usize; 3] = [1, 4, 8];
 
 #[derive(Clone, Copy)]
@@ -141,15 +142,17 @@ fn cpus() -> usize {
 fn compare(locks: &[(&str, Measure)], n: usize, load: &Load, rounds: usize, time: Duration) {
     let mut rates = vec![Vec::new(); locks.len()];
     let mut repeated = 0;
-    while rates[0].len() < rounds {
+    'next: while rates[0].len() < rounds {
         let mut round = vec![None; locks.len()];
         for turn in 0..locks.len() {
             let which = (rates[0].len() + turn) % locks.len();
-            round[which] = Some(locks[which].1(n, load, time));
-        }
-        if round.iter().flatten().any(|rate| rate.others > OTHERS) && repeated < 8 * rounds {
-            repeated += 1;
-            continue;
+            let rate = locks[which].1(n, load, time);
+            if rate.others > OTHERS && repeated < REPEATS {
+                repeated += 1;
+                thread::sleep(Duration::from_secs(1));
+                continue 'next;
+            }
+            round[which] = Some(rate);
         }
         round.into_iter().flatten().zip(&mut rates).for_each(|(rate, all)| all.push(rate));
     }
