@@ -128,19 +128,54 @@ OL_DECLARED(bool, ol_rust_barrier_wait, void *b, uint32_t n)
 	return ol_barrier_wait((ol_barrier_t *)b, n);
 }
 
-/* What ol_wait_until() may wait for beside ol_equals(). */
+/* What a lock waits for. */
 static bool lacks(uint32_t word, uint32_t bits)
 {
 	return !(word & bits);
 }
 
-OL_DECLARED(bool, ol_rust_wait_equals, const uint32_t *word, uint32_t value, ol_ticks_t until)
+#ifndef SHIFT
+#define SHIFT 1
+#endif
+/*
+ * Polls for `spin` and does nothing else: a section is short, and what a context remembers of its yields says
+ * nothing of this holder. Pauses double, since each look takes the cache line from its user.
+ */
+OL_DECLARED(bool, ol_rust_poll_lacks, const uint32_t *word, uint32_t bits, ol_ticks_t until)
 {
-	return ol_wait_until(word, ol_equals, value, until);
+	ol_ticks_t pause = ol_tune(pace) >> SHIFT, again;
+
+	while (!ol_passed(until)) {
+		if (lacks(ol_load_acquire(word), bits))
+			return true;
+		again = ol_earlier(until, ol_after(1, pause));
+		do {
+			ol_relax_until(again);
+		} while (!ol_passed(again));
+		pause *= 2;
+	}
+	return false;
+}
+
+OL_DECLARED(ol_ticks_t, ol_rust_soon, ol_ticks_t until)
+{
+	return ol_earlier(until, ol_after(1, ol_tune(spin)));
 }
 
 OL_DECLARED(bool, ol_rust_wait_lacks, const uint32_t *word, uint32_t bits, ol_ticks_t until)
 {
+#if VAR == 1
+	ol_ticks_t end = ol_earlier(until, ol_after(1, ol_tune(spin)));
+
+	while (!ol_passed(end)) {
+		if (lacks(ol_load_acquire(word), bits))
+			return true;
+		ol_relax_until(end);
+	}
+#endif
+#if VAR == 2
+	if (ol_rust_poll_lacks(word, bits, ol_rust_soon(until))) return true;
+#endif
 	return ol_wait_until(word, lacks, bits, until);
 }
 

@@ -25,8 +25,12 @@ impl Platform for Library {
         line.unlock()
     }
 
-    fn wait_equals(word: &AtomicU32, value: u32, until: u64) -> bool {
-        unsafe { sys::wait_equals(pointer(word), value, until) }
+    fn soon(until: u64) -> u64 {
+        unsafe { sys::soon(until) }
+    }
+
+    fn poll_lacks(word: &AtomicU32, bits: u32, until: u64) -> bool {
+        unsafe { sys::poll_lacks(pointer(word), bits, until) }
     }
 
     fn wait_lacks(word: &AtomicU32, bits: u32, until: u64) -> bool {
