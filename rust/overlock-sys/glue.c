@@ -134,16 +134,13 @@ static bool lacks(uint32_t word, uint32_t bits)
 	return !(word & bits);
 }
 
-#ifndef SHIFT
-#define SHIFT 1
-#endif
 /*
- * Polls for `spin` and does nothing else: a section is short, and what a context remembers of its yields says
- * nothing of this holder. Pauses double, since each look takes the cache line from its user.
+ * Does nothing but poll: what a context remembers of its yields says nothing of this holder. Pauses double, from 1 us,
+ * since each look takes the cache line from its user; a quarter of that was worth a tenth of the rate.
  */
 OL_DECLARED(bool, ol_rust_poll_lacks, const uint32_t *word, uint32_t bits, ol_ticks_t until)
 {
-	ol_ticks_t pause = ol_tune(pace) >> SHIFT, again;
+	ol_ticks_t pause = ol_tune(pace) / 2, again;
 
 	while (!ol_passed(until)) {
 		if (lacks(ol_load_acquire(word), bits))
@@ -157,6 +154,7 @@ OL_DECLARED(bool, ol_rust_poll_lacks, const uint32_t *word, uint32_t bits, ol_ti
 	return false;
 }
 
+/* The time for which a waiter polls. */
 OL_DECLARED(ol_ticks_t, ol_rust_soon, ol_ticks_t until)
 {
 	return ol_earlier(until, ol_after(1, ol_tune(spin)));
@@ -164,18 +162,6 @@ OL_DECLARED(ol_ticks_t, ol_rust_soon, ol_ticks_t until)
 
 OL_DECLARED(bool, ol_rust_wait_lacks, const uint32_t *word, uint32_t bits, ol_ticks_t until)
 {
-#if VAR == 1
-	ol_ticks_t end = ol_earlier(until, ol_after(1, ol_tune(spin)));
-
-	while (!ol_passed(end)) {
-		if (lacks(ol_load_acquire(word), bits))
-			return true;
-		ol_relax_until(end);
-	}
-#endif
-#if VAR == 2
-	if (ol_rust_poll_lacks(word, bits, ol_rust_soon(until))) return true;
-#endif
 	return ol_wait_until(word, lacks, bits, until);
 }
 

@@ -56,8 +56,8 @@ impl RawRwLock {
 
 /// A lock that many readers or one writer hold.
 ///
-/// It has eight bytes. Readers and writers who cannot enter at once line up together, so that neither starve the others:
-/// while somebody waits, new readers wait, too. A thread that reads must therefore not ask to read again.
+/// It has eight bytes. Readers and writers who cannot enter within two microseconds line up together, so that neither starve
+/// the others: while somebody waits there, new readers wait, too. A thread that reads must therefore not ask to read again.
 ///
 /// ```
 /// use overlock::RwLock;
