@@ -11,6 +11,7 @@
 //! overlock was faster. `sleeps`,
 //! `preemptions`: voluntary and other context switches in a million sections. `least share`: the sections of the thread that had fewest, over the mean of all threads.
 
+#[allow(dead_code)] // spin's
 mod contenders;
 
 use contenders::*;
@@ -50,7 +51,10 @@ struct Rate {
 fn busy_ns() -> f64 {
     let text = std::fs::read_to_string("/proc/stat").unwrap();
     let ticks = text.lines().next().unwrap().split_whitespace().skip(1).take(8).enumerate();
-    1e7 * ticks.filter(|(i, _)| *i != 3 && *i != 4).map(|(_, n)| n.parse::<f64>().unwrap()).sum::<f64>()
+    1e7 * ticks
+        .filter(|(i, _)| *i != 3 && *i != 4)
+        .map(|(_, n)| n.parse::<f64>().unwrap())
+        .sum::<f64>()
 }
 
 /// The CPU time of the process in ns, and its context switches, voluntary or not.
@@ -165,9 +169,8 @@ fn compare(locks: &[(&str, Measure)], n: usize, load: &Load, rounds: usize, time
     for (which, (name, _)) in locks.iter().enumerate() {
         let rates_of_it = &rates[which];
         let ratios = rates_of_it.iter().zip(&rates[0]).map(|(it, ours)| it.ns / ours.ns).collect();
-        let column = |what: fn(&Rate) -> f64, digits| {
-            told(rates_of_it.iter().map(what).collect(), digits)
-        };
+        let column =
+            |what: fn(&Rate) -> f64, digits| told(rates_of_it.iter().map(what).collect(), digits);
         println!(
             "  {name:<11} {:<17} {:<19} {:<17} {:<15} {:<15} {}",
             column(|r| r.ns, 0),
