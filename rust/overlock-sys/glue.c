@@ -136,7 +136,7 @@ static bool lacks(uint32_t word, uint32_t bits)
 
 /*
  * Does nothing but poll: what a context remembers of its yields says nothing of this holder. Pauses double,
- * since each look takes the cache line from its user. From 1 us on: with 0.25 us the rate was a tenth less.
+ * since each look takes the cache line from its user. From 1 us on: with 0.5 us the rate was a tenth less.
  */
 OL_DECLARED(bool, ol_rust_poll_lacks, const uint32_t *word, uint32_t bits, ol_ticks_t until)
 {
