@@ -11,8 +11,11 @@
 //! `WRITES` writes.
 //!
 //! Criterion measures one lock after the other, so a load that comes and goes on the machine may decide a comparison:
-//! `overlock bench` alternates. spin is not measured with more threads than CPUs but once, at 4x.
+//! `rounds` alternates. spin is not measured with more threads than CPUs but once, at 4x.
 
+mod contenders;
+
+use contenders::*;
 use criterion::{criterion_group, criterion_main, Criterion};
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -23,70 +26,13 @@ const INSIDE: u64 = 25;
 const OUTSIDE: u64 = 100;
 const WRITES: u64 = 16;
 
-fn work(seed: u64, turns: u64) -> u64 {
-    (0..turns).fold(seed, |n, _| black_box(n.wrapping_mul(6364136223846793005).wrapping_add(1)))
-}
-
-/// A lock around a number.
-trait Lock: Sync {
-    fn make() -> Self;
-    fn write(&self, section: impl FnOnce(&mut u64));
-    fn read(&self, section: impl FnOnce(&u64));
-}
-
-macro_rules! mutex {
-    ($name:ident, $type:ty, $new:expr, $lock:ident $(, $unwrap:ident)?) => {
-        struct $name($type);
-        impl Lock for $name {
-            fn make() -> Self {
-                $name($new(0))
-            }
-            #[inline]
-            fn write(&self, section: impl FnOnce(&mut u64)) {
-                section(&mut self.0.$lock()$(.$unwrap())?)
-            }
-            #[inline]
-            fn read(&self, section: impl FnOnce(&u64)) {
-                section(&self.0.$lock()$(.$unwrap())?)
-            }
-        }
-    };
-}
-
-macro_rules! rwlock {
-    ($name:ident, $type:ty, $new:expr $(, $unwrap:ident)?) => {
-        struct $name($type);
-        impl Lock for $name {
-            fn make() -> Self {
-                $name($new(0))
-            }
-            #[inline]
-            fn write(&self, section: impl FnOnce(&mut u64)) {
-                section(&mut self.0.write()$(.$unwrap())?)
-            }
-            #[inline]
-            fn read(&self, section: impl FnOnce(&u64)) {
-                section(&self.0.read()$(.$unwrap())?)
-            }
-        }
-    };
-}
-
-mutex!(OverlockMutex, overlock::Mutex<u64>, overlock::Mutex::new, lock);
-mutex!(StdMutex, std::sync::Mutex<u64>, std::sync::Mutex::new, lock, unwrap);
-mutex!(ParkingLotMutex, parking_lot::Mutex<u64>, parking_lot::Mutex::new, lock);
-mutex!(SpinMutex, spin::Mutex<u64>, spin::Mutex::new, lock);
-rwlock!(OverlockRwLock, overlock::RwLock<u64>, overlock::RwLock::new);
-rwlock!(StdRwLock, std::sync::RwLock<u64>, std::sync::RwLock::new, unwrap);
-rwlock!(ParkingLotRwLock, parking_lot::RwLock<u64>, parking_lot::RwLock::new);
-
 /// The time of `each` sections of each of `n` threads, over `n`.
 fn contend<L: Lock>(n: usize, each: u64, writes: u64) -> Duration {
-    let (lock, start) = (L::make(), Barrier::new(n + 1));
+    let (lock, start) = (Apart(L::make()), Barrier::new(n + 1));
     let mut begin = None;
     thread::scope(|threads| {
         for me in 0..n as u64 {
-            let (lock, start) = (&lock, &start);
+            let (lock, start) = (&lock.0, &start);
             threads.spawn(move || {
                 start.wait();
                 let mut own = me;
@@ -107,7 +53,7 @@ fn contend<L: Lock>(n: usize, each: u64, writes: u64) -> Duration {
 }
 
 fn alone<L: Lock>(c: &mut Criterion, group: &str, name: &str) {
-    let lock = L::make();
+    let Apart(lock) = &Apart(L::make());
     c.bench_function(&format!("uncontended/{}/{}", group, name), |b| {
         b.iter(|| lock.write(|n| *n = black_box(*n)))
     });

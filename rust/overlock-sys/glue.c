@@ -128,15 +128,36 @@ OL_DECLARED(bool, ol_rust_barrier_wait, void *b, uint32_t n)
 	return ol_barrier_wait((ol_barrier_t *)b, n);
 }
 
-/* What ol_wait_until() may wait for beside ol_equals(). */
+/* What a lock waits for. */
 static bool lacks(uint32_t word, uint32_t bits)
 {
 	return !(word & bits);
 }
 
-OL_DECLARED(bool, ol_rust_wait_equals, const uint32_t *word, uint32_t value, ol_ticks_t until)
+/*
+ * Does nothing but poll: what a context remembers of its yields says nothing of this holder. Pauses double,
+ * since each look takes the cache line from its user. From 1 us on: with 0.5 us the rate was a tenth less.
+ */
+OL_DECLARED(bool, ol_rust_poll_lacks, const uint32_t *word, uint32_t bits, ol_ticks_t until)
 {
-	return ol_wait_until(word, ol_equals, value, until);
+	ol_ticks_t pause = ol_tune(pace) / 2, again;
+
+	while (!ol_passed(until)) {
+		if (lacks(ol_load_acquire(word), bits))
+			return true;
+		again = ol_earlier(until, ol_after(1, pause));
+		do {
+			ol_relax_until(again);
+		} while (!ol_passed(again));
+		pause *= 2;
+	}
+	return false;
+}
+
+/* The time for which a waiter polls. */
+OL_DECLARED(ol_ticks_t, ol_rust_soon, ol_ticks_t until)
+{
+	return ol_earlier(until, ol_after(1, ol_tune(spin)));
 }
 
 OL_DECLARED(bool, ol_rust_wait_lacks, const uint32_t *word, uint32_t bits, ol_ticks_t until)

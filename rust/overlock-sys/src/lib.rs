@@ -62,9 +62,12 @@ extern "C" {
     #[link_name = "ol_rust_barrier_wait"]
     pub fn barrier_wait(word: *mut c_void, n: u32) -> bool;
 
-    /// Waits until `*word == value`; false if `until` came first.
-    #[link_name = "ol_rust_wait_equals"]
-    pub fn wait_equals(word: *const u32, value: u32, until: u64) -> bool;
+    /// Polls until `*word & bits == 0`; false if `until` came first.
+    #[link_name = "ol_rust_poll_lacks"]
+    pub fn poll_lacks(word: *const u32, bits: u32, until: u64) -> bool;
+    /// The end of a `spin` from now, or `until` if that comes first.
+    #[link_name = "ol_rust_soon"]
+    pub fn soon(until: u64) -> u64;
     /// Waits until `*word & bits == 0`; false if `until` came first.
     #[link_name = "ol_rust_wait_lacks"]
     pub fn wait_lacks(word: *const u32, bits: u32, until: u64) -> bool;

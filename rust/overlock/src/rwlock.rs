@@ -25,8 +25,12 @@ impl Platform for Library {
         line.unlock()
     }
 
-    fn wait_equals(word: &AtomicU32, value: u32, until: u64) -> bool {
-        unsafe { sys::wait_equals(pointer(word), value, until) }
+    fn soon(until: u64) -> u64 {
+        unsafe { sys::soon(until) }
+    }
+
+    fn poll_lacks(word: &AtomicU32, bits: u32, until: u64) -> bool {
+        unsafe { sys::poll_lacks(pointer(word), bits, until) }
     }
 
     fn wait_lacks(word: &AtomicU32, bits: u32, until: u64) -> bool {
@@ -52,8 +56,8 @@ impl RawRwLock {
 
 /// A lock that many readers or one writer hold.
 ///
-/// It has eight bytes. Readers and writers who cannot enter at once line up together, so that neither starve the others:
-/// while somebody waits, new readers wait, too. A thread that reads must therefore not ask to read again.
+/// It has eight bytes. Readers and writers who cannot enter within two microseconds line up together, so that neither starve
+/// the others: while somebody waits there, new readers wait, too. A thread that reads must therefore not ask to read again.
 ///
 /// ```
 /// use overlock::RwLock;

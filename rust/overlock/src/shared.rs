@@ -12,6 +12,10 @@
 //! It is Linux's queued rwlock (`overlock/lock/qrw.h`) but for this: the line is `rota`, so that waiters sleep and yield,
 //! and one who has the line sleeps, too. Readers and writers line up alike. A lock without waiters leaves the line alone.
 //!
+//! A waiter first polls for `spin`, and bars nobody: a section is short, and most holders have a CPU. To line up costs five
+//! atomic operations, and one who has the line and then yields keeps all others out. If `spin` was not enough, the holder
+//! has most likely lost its CPU.
+//!
 //! While W is set, only those inside change the word, by leaving, and the one who has the line. It sets W before it
 //! looks, and who leaves sees W in what it changes, or is seen by that look: so no wake-up is lost.
 //!
@@ -33,8 +37,11 @@ pub(crate) trait Platform {
     /// # Safety
     /// The caller has the line.
     unsafe fn line_unlock(line: &Self::Line);
-    /// Acquires the value that it saw. False if `until` came first.
-    fn wait_equals(word: &AtomicU32, value: u32, until: u64) -> bool;
+    /// A short time from now, or `until` if that comes first.
+    fn soon(until: u64) -> u64;
+    /// Looks until the word has none of `bits`. False if `until` came first. Acquires the value that it saw.
+    fn poll_lacks(word: &AtomicU32, bits: u32, until: u64) -> bool;
+    /// As `poll_lacks`, but it may yield and sleep, until `wake_all`.
     fn wait_lacks(word: &AtomicU32, bits: u32, until: u64) -> bool;
     /// The memory may be gone: who saw the change may have freed it. So this is no reference.
     fn wake_all(word: *const AtomicU32);
@@ -108,18 +115,28 @@ impl<P: Platform> Shared<P> {
         }
     }
 
-    /// Waits in the line, and then as W until `wait` returns true. It enters by `enter`, if that returns true.
-    fn line_up(
+    /// Tries for a short time. Then it waits in the line, and as W until the word has none of `bars`, and enters. The one
+    /// that had the line before has just entered, so it polls first, again.
+    #[inline(always)]
+    fn wait(
         &self,
         until: u64,
-        wait: fn(&AtomicU32, u64) -> bool,
+        bars: u32,
+        try_enter: fn(&Self) -> bool,
         enter: fn(&AtomicU32),
     ) -> bool {
+        let soon = P::soon(until);
+        while P::poll_lacks(&self.word, bars | WAITING, soon) {
+            if try_enter(self) {
+                return true;
+            }
+        }
         if !P::line_lock(&self.line, until) {
             return false;
         }
         self.word.fetch_or(WAITING, Relaxed);
-        let entered = wait(&self.word, until);
+        let entered = P::poll_lacks(&self.word, bars, P::soon(until))
+            || P::wait_lacks(&self.word, bars, until);
         if entered {
             enter(&self.word);
         } else {
@@ -132,21 +149,104 @@ impl<P: Platform> Shared<P> {
     #[cold]
     fn read_slow(&self, until: u64) -> bool {
         assert!(self.word.load(Relaxed) < MOST, "too many readers of one RwLock");
-        self.line_up(
-            until,
-            |word, until| P::wait_lacks(word, HELD, until),
-            |word| {
-                word.fetch_add(READER - WAITING, Relaxed);
-            },
-        )
+        self.wait(until, HELD, Self::try_read, |word| {
+            word.fetch_add(READER - WAITING, Relaxed);
+        })
     }
 
     #[cold]
     fn write_slow(&self, until: u64) -> bool {
-        self.line_up(
-            until,
-            |word, until| P::wait_equals(word, WAITING, until),
-            |word| word.store(HELD, Relaxed), // nobody else changes it now
-        )
+        // Nobody else changes the word when it enters.
+        self.wait(until, !WAITING, Self::try_write, |word| word.store(HELD, Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::{Cell, RefCell};
+
+    const NEVER: u64 = u64::MAX;
+    const SOON: u64 = 7;
+
+    thread_local! {
+        static CALLS: RefCell<Vec<&'static str>> = RefCell::default();
+        static SHORT: Cell<bool> = Cell::default(); // the section ends while we poll
+    }
+
+    /// A holder that leaves while this thread polls or waits, and what the lock asked for.
+    enum Fake {}
+
+    fn called(name: &'static str) {
+        CALLS.with(|calls| calls.borrow_mut().push(name));
+    }
+
+    fn leaves(word: &AtomicU32) {
+        word.fetch_and(WAITING, Relaxed);
+    }
+
+    impl Platform for Fake {
+        type Line = ();
+
+        fn line_lock(_: &(), until: u64) -> bool {
+            assert_eq!(until, NEVER);
+            called("line");
+            true
+        }
+
+        unsafe fn line_unlock(_: &()) {
+            called("next");
+        }
+
+        fn soon(until: u64) -> u64 {
+            assert_eq!(until, NEVER);
+            SOON
+        }
+
+        fn poll_lacks(word: &AtomicU32, bits: u32, until: u64) -> bool {
+            assert_eq!(until, SOON);
+            called("poll");
+            let has_line = CALLS.with(|calls| calls.borrow().contains(&"line"));
+            assert_eq!(word.load(Relaxed) & WAITING != 0, has_line, "bars others");
+            if SHORT.with(Cell::get) {
+                leaves(word);
+            }
+            word.load(Relaxed) & bits == 0
+        }
+
+        fn wait_lacks(word: &AtomicU32, bits: u32, until: u64) -> bool {
+            assert_eq!(until, NEVER);
+            called("wait");
+            assert_ne!(word.load(Relaxed) & WAITING, 0, "bars others");
+            leaves(word);
+            word.load(Relaxed) & bits == 0
+        }
+
+        fn wake_all(_: *const AtomicU32) {
+            called("wake");
+        }
+    }
+
+    /// What a reader and a writer call that meet a writer.
+    fn calls(short: bool) -> [Vec<&'static str>; 2] {
+        SHORT.with(|it| it.set(short));
+        [Shared::read, Shared::write].map(|enter: fn(&Shared<Fake>, u64) -> bool| {
+            let lock = Shared::<Fake>::with_line(());
+            assert!(lock.try_write());
+            assert!(enter(&lock, NEVER));
+            assert_eq!(lock.word.load(Relaxed) & WAITING, 0);
+            CALLS.with(RefCell::take)
+        })
+    }
+
+    #[test]
+    fn whoever_finds_it_free_in_time_does_not_line_up() {
+        assert_eq!(calls(true), [["poll"], ["poll"]]);
+    }
+
+    #[test]
+    fn whoever_does_not_lines_up_and_bars_others() {
+        let all = ["poll", "line", "poll", "wait", "next"];
+        assert_eq!(calls(false), [all, all]);
     }
 }
