@@ -28,6 +28,7 @@ static struct {
 	pid_t process;
 	pid_t living; /* a thread of it, by which its memory is looked at */
 	bool attached;
+	Elf *own;
 	uint64_t opened, looked; /* when the process's objects were read first, and last, in ns */
 	uint64_t spent;		 /* on that */
 	const struct stack_record *record; /* that is unwound */
@@ -569,6 +570,18 @@ static void scan(const struct stack_record *record)
 	}
 }
 
+/* For what libdw has to know of the processor: else it takes that from a module, which may go. */
+static Elf *own_elf(void)
+{
+	if (!now.own) {
+		int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+		elf_version(EV_CURRENT);
+		now.own = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	}
+	return now.own;
+}
+
 unsigned unwind_stack(const struct stack_record *record, struct frame *frames, bool *scanned)
 {
 	now.record = record;
@@ -580,7 +593,8 @@ unsigned unwind_stack(const struct stack_record *record, struct frame *frames, b
 		return now.n;
 	}
 	if (!now.attached)
-		now.attached = dwfl_attach_state(now.dwfl, NULL, now.process, &of_threads, NULL);
+		now.attached =
+			dwfl_attach_state(now.dwfl, own_elf(), now.process, &of_threads, NULL);
 	if (now.attached)
 		dwfl_getthread_frames(now.dwfl, (pid_t)record->thread, add_frame, NULL);
 	if (!now.n)

@@ -227,9 +227,10 @@ def started(
     except BaseException:
         child.give_up()
         raise
-    try:
-        child.let_go()
-        yield watching, child
-    except BaseException:
-        watching.stop()
-        raise
+    with stopped_by_signals(watching, child.pid):  # from its first instruction on, too
+        try:
+            child.let_go()
+            yield watching, child
+        except BaseException:
+            watching.stop()
+            raise

@@ -223,9 +223,7 @@ def _watch_program(args: tuple[str, ...], options: dict[str, Any]) -> int:
         given.run() if given else contextlib.nullcontext(0) as read,
         agent.started(args, options["seconds"], sizes, options["by"], read) as (watching, child),
     ):
-        context = Context(child.pid)
-        with agent.stopped_by_signals(watching, child.pid):
-            answer = _answer(watching, context, Path(args[0]).name, options)
+        answer = _answer(watching, Context(child.pid), Path(args[0]).name, options)
         found = _write(answer, Path(args[0]).name, options)
         code = child.wait()
     if given and code:
