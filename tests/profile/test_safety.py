@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.profile import agent
+from overlock_tools.profile import advice, agent
 from tests.processes import HANG_S, children, gone, read, until
 from tests.profile.conftest import PROFILER, REFUSED, Build, needs_bpf, profile
 
@@ -150,8 +150,8 @@ def test_locks_beyond_those_kept_are_added_up(build: Build, tmp_path: Path) -> N
     assert report["beyond"]["wait_ns"] > 0
     assert report["lost"]["locks"] > 0
     assert "there are too many locks" in found.said
-    waited = sum(lock["wait_ns"] for lock in report["locks"] if lock["is_lock"])
-    assert report["lost_ns"] == waited + report["beyond"]["wait_ns"]
+    lost = sum(map(advice.lost, report["locks"]))  # a sample or two may show a thread that spins
+    assert report["lost_ns"] == lost + report["beyond"]["wait_ns"]
 
 
 @needs_bpf
