@@ -183,27 +183,52 @@ fn compare(locks: &[(&str, Measure)], n: usize, load: &Load, rounds: usize, time
     }
 }
 
+const HELP: &str = "Overlock's Mutex and RwLock beside those of std and parking_lot, in rounds in which all take turns.
+
+usage: cargo bench --bench rounds -- [--rounds N] [--ms N] [WORD]...
+
+    --rounds N   so many rounds, 7 by default
+    --ms N       so long for each lock in each round, 400 by default
+    WORD         only loads with all these words in their names, as mutex/8x or short
+
+example: cargo bench --bench rounds -- --rounds 5 --ms 300 rwlock short";
+
+fn fail(why: &str) -> ! {
+    eprintln!("rounds: {why}; see --help");
+    std::process::exit(2)
+}
+
 fn main() {
     let (mut words, mut rounds, mut ms) = (Vec::new(), 7, 400);
     let mut arguments = std::env::args().skip(1);
     while let Some(word) = arguments.next() {
-        let mut number = || arguments.next().and_then(|n| n.parse::<u64>().ok()).expect("a number");
+        let mut number = || match arguments.next().and_then(|n| n.parse::<u64>().ok()) {
+            Some(n) if n > 0 => n,
+            _ => fail(&format!("{word} needs a number above 0")),
+        };
         match word.as_str() {
             "--bench" => {} // cargo's
-            "--rounds" => rounds = number().max(1) as usize,
+            "--help" => return println!("{HELP}"),
+            "--rounds" => rounds = number() as usize,
             "--ms" => ms = number(),
+            _ if word.starts_with('-') => fail(&format!("there is no option {word}")),
             _ => words.push(word),
         }
     }
+    let mut found = false;
     for (kind, locks) in [("mutex", MUTEXES), ("rwlock", RWLOCKS)] {
         for load in LOADS.iter().filter(|load| kind == "rwlock" || load.name != "half") {
             for per_cpu in PER_CPU {
                 let name = format!("{kind}/{per_cpu}x/{}", load.name);
                 if words.iter().all(|word| name.contains(word.as_str())) {
+                    found = true;
                     print!("{name}: {} threads, {rounds} rounds of {ms} ms, ", per_cpu * cpus());
                     compare(&locks, per_cpu * cpus(), load, rounds, Duration::from_millis(ms));
                 }
             }
         }
+    }
+    if !found {
+        fail("no load has all these words in its name");
     }
 }

@@ -12,9 +12,9 @@
 //! It is Linux's queued rwlock (`overlock/lock/qrw.h`) but for this: the line is `rota`, so that waiters sleep and yield,
 //! and one who has the line sleeps, too. Readers and writers line up alike. A lock without waiters leaves the line alone.
 //!
-//! A waiter first polls for `spin`, and bars nobody: a section is short, and most holders have a CPU. To line up costs five
-//! atomic operations, and one who has the line and then yields keeps all others out. If `spin` was not enough, the holder
-//! has most likely lost its CPU.
+//! A waiter first polls for `spin`. It keeps nobody out meanwhile: sections are short, and most holders have a CPU. Queueing
+//! costs five atomic operations, and a thread that holds the line and yields keeps all others out. If the lock was not free
+//! within `spin`, its holder has most likely lost its CPU.
 //!
 //! While W is set, only those inside change the word, by leaving, and the one who has the line. It sets W before it
 //! looks, and who leaves sees W in what it changes, or is seen by that look: so no wake-up is lost.
@@ -156,7 +156,7 @@ impl<P: Platform> Shared<P> {
 
     #[cold]
     fn write_slow(&self, until: u64) -> bool {
-        // Nobody else changes the word when it enters.
+        // A plain store will do: while W is set and nobody is inside, no other thread changes the word.
         self.wait(until, !WAITING, Self::try_write, |word| word.store(HELD, Relaxed))
     }
 }

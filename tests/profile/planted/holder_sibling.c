@@ -6,7 +6,7 @@ static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER;
 static volatile bool over;
 static _Atomic int crunching;
 
-enum { CRUNCHERS = 3, WAITERS = 4 }; /* so many that the lock matters, whoever has turns */
+enum { CRUNCHERS = 3, WAITERS = 4 }; /* four: their waits count, whichever thread has the CPU */
 
 static void section(uint64_t ns)
 {
