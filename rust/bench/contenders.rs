@@ -18,8 +18,8 @@ pub trait Lock: Sync {
     fn read(&self, section: impl FnOnce(&u64));
 }
 
-macro_rules! mutex {
-    ($name:ident, $type:ty, $new:expr, $lock:ident $(, $unwrap:ident)?) => {
+macro_rules! lock {
+    ($name:ident, $type:ty, $new:expr, $read:ident, $write:ident $(, $unwrap:ident)?) => {
         pub struct $name($type);
         impl Lock for $name {
             fn make() -> Self {
@@ -27,39 +27,20 @@ macro_rules! mutex {
             }
             #[inline]
             fn write(&self, section: impl FnOnce(&mut u64)) {
-                section(&mut self.0.$lock()$(.$unwrap())?)
+                section(&mut self.0.$write()$(.$unwrap())?)
             }
             #[inline]
             fn read(&self, section: impl FnOnce(&u64)) {
-                section(&self.0.$lock()$(.$unwrap())?)
+                section(&self.0.$read()$(.$unwrap())?)
             }
         }
     };
 }
 
-macro_rules! rwlock {
-    ($name:ident, $type:ty, $new:expr $(, $unwrap:ident)?) => {
-        pub struct $name($type);
-        impl Lock for $name {
-            fn make() -> Self {
-                $name($new(0))
-            }
-            #[inline]
-            fn write(&self, section: impl FnOnce(&mut u64)) {
-                section(&mut self.0.write()$(.$unwrap())?)
-            }
-            #[inline]
-            fn read(&self, section: impl FnOnce(&u64)) {
-                section(&self.0.read()$(.$unwrap())?)
-            }
-        }
-    };
-}
-
-mutex!(OverlockMutex, overlock::Mutex<u64>, overlock::Mutex::new, lock);
-mutex!(StdMutex, std::sync::Mutex<u64>, std::sync::Mutex::new, lock, unwrap);
-mutex!(ParkingLotMutex, parking_lot::Mutex<u64>, parking_lot::Mutex::new, lock);
-mutex!(SpinMutex, spin::Mutex<u64>, spin::Mutex::new, lock);
-rwlock!(OverlockRwLock, overlock::RwLock<u64>, overlock::RwLock::new);
-rwlock!(StdRwLock, std::sync::RwLock<u64>, std::sync::RwLock::new, unwrap);
-rwlock!(ParkingLotRwLock, parking_lot::RwLock<u64>, parking_lot::RwLock::new);
+lock!(OverlockMutex, overlock::Mutex<u64>, overlock::Mutex::new, lock, lock);
+lock!(StdMutex, std::sync::Mutex<u64>, std::sync::Mutex::new, lock, lock, unwrap);
+lock!(ParkingLotMutex, parking_lot::Mutex<u64>, parking_lot::Mutex::new, lock, lock);
+lock!(SpinMutex, spin::Mutex<u64>, spin::Mutex::new, lock, lock);
+lock!(OverlockRwLock, overlock::RwLock<u64>, overlock::RwLock::new, read, write);
+lock!(StdRwLock, std::sync::RwLock<u64>, std::sync::RwLock::new, read, write, unwrap);
+lock!(ParkingLotRwLock, parking_lot::RwLock<u64>, parking_lot::RwLock::new, read, write);
